@@ -1,0 +1,271 @@
+// Points against explicit centres: nearest centre (l2, l1) and soft memberships, with the centres' sums in the
+// same pass.
+//
+// Points are packed and lie along the lanes of a vector, centres are the rows of the register tile: the minimum over
+// centres is then taken lane by lane, no padding is wasted on the number of centres, and there is nothing to reduce.
+#pragma once
+#include <limits>
+
+#include "tile.hpp"
+
+namespace mercer {
+namespace MERCER_ISA {
+
+template <class T> inline Rows<T> center_rows(const T* centers, Index k, Index d) {
+  Rows<T> rows;
+  rows.n = k, rows.d = d, rows.data = centers, rows.stride = d;
+  return rows;
+}
+
+// sum += weight * row i
+template <class T> inline void add_row(const Rows<T>& rows, Index i, double weight, double* sum) {
+  if (rows.indptr) {
+    for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; p++) sum[rows.indices[p]] += weight * double(rows.data[p]);
+    return;
+  }
+  const T* x = rows.data + i * rows.stride;
+  Index t = 0;
+  for (; t + lanes<double> <= rows.d; t += lanes<double>)
+    store<double>(sum + t, load<double>(sum + t) + widen<T>(x + t) * weight);
+  for (; t < rows.d; t++) sum[t] += weight * double(x[t]);
+}
+
+// ---- nearest centre -------------------------------------------------------------------------------------------
+
+constexpr int most_panels = 8;
+
+// Panels of points that share one pass over the centres: as many as fit in half a megabyte.
+template <class T> inline Index assign_panels(Index d) {
+  const Index fit = (Index(1) << 19) / (Index(sizeof(T)) * panel_width<T> * (d + 1));
+  return fit < 1 ? 1 : fit > most_panels ? most_panels : fit;
+}
+template <class T> Index assign_scratch(Index d) { return assign_panels<T>(d) * panel_width<T> * (d ? d : 1); }
+
+template <class T> struct Best { // per point of a panel: the best score so far and the centre that has it
+  vec<T> score[2];
+  ivec<T> label[2];
+};
+
+// Scores are "larger is nearer": x.c - |c|^2 / 2, or minus the l1 distance.
+template <class Accumulate, class T>
+inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index points, Best<T>* best) {
+  constexpr bool l2 = std::is_same<Accumulate, Dot>::value;
+  for_row_groups(task.k, [&](auto R, Index c) {
+    constexpr int r = decltype(R)::value;
+    for (Index j = 0, b = 0; j < points; j += panel_width<T>, b++) {
+      Tile<T, r, 2> acc{};
+      accumulate<Accumulate>(centers, c, task.scratch + j * task.points.d, panel_width<T>, acc);
+#pragma GCC unroll 16
+      for (int row = 0; row < r; row++)
+        for (int v = 0; v < 2; v++) {
+          const vec<T> score = l2 ? acc.at[row][v] - task.half[c + row] : -acc.at[row][v];
+          const ivec<T> better = score > best[b].score[v];
+          best[b].score[v] = select<T>(better, score, best[b].score[v]);
+          best[b].label[v] = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c + row) : best[b].label[v];
+        }
+    }
+  });
+}
+
+template <class T>
+inline void record(const AssignTask<T>& task, Index first, Index count, const Best<T>& best, AssignResult& result) {
+  constexpr int L = lanes<T>;
+  T score[2 * L];
+  decltype(ivec<T>{}[0] + 0) label[2 * L];
+  std::memcpy(score, best.score, sizeof score);
+  std::memcpy(label, best.label, sizeof best.label);
+  for (Index q = 0; q < count; q++) {
+    const Index i = first + q;
+    const double weight = task.weights ? double(task.weights[i]) : 1.0;
+    T distance = -score[q];
+    if (task.metric == Metric::l2) {
+      distance = task.norms[i] - 2 * score[q];
+      if (!(distance > 0)) distance = 0;
+    }
+    result.objective += weight * double(distance);
+    result.moved += task.labels[i] != int32_t(label[q]);
+    task.labels[i] = int32_t(label[q]);
+    if (task.distances) task.distances[i] = distance;
+    if (task.sums && weight != 0) {
+      add_row<T>(task.points, i, weight, task.sums + Index(label[q]) * task.points.d);
+      task.totals[label[q]] += weight;
+    }
+  }
+}
+
+template <class T> AssignResult assign(const AssignTask<T>& task) {
+  const Index d = task.points.d, n = task.points.n, width = panel_width<T>, block = assign_panels<T>(d) * width;
+  const Rows<T> centers = center_rows<T>(task.centers, task.k, d);
+  AssignResult result{0.0, 0};
+  for (Index first = 0; first < n; first += block) {
+    const Index count = n - first < block ? n - first : block;
+    Best<T> best[most_panels];
+    for (Index j = 0, b = 0; j < count; j += width, b++) {
+      pack_features<T>(task.points, first + j, count - j < width ? count - j : width, width, task.scratch + j * d);
+      for (int v = 0; v < 2; v++)
+        best[b].score[v] = splat<T>(-std::numeric_limits<T>::infinity()), best[b].label[v] = ivec<T>{};
+    }
+    if (task.metric == Metric::l2)
+      nearest<Dot, T>(task, centers, count, best);
+    else
+      nearest<AbsoluteDifference, T>(task, centers, count, best);
+    for (Index j = 0, b = 0; j < count; j += width, b++)
+      record<T>(task, first + j, count - j < width ? count - j : width, best[b], result);
+  }
+  return result;
+}
+
+// ---- soft memberships -----------------------------------------------------------------------------------------
+
+constexpr Index soft_panels = 4;
+template <class T> constexpr Index soft_points = soft_panels * panel_width<T>;
+
+template <class T> inline Index padded(Index d) { return (d + panel_width<T> - 1) / panel_width<T> * panel_width<T>; }
+
+// distances and weights (k x points each), the packed points, and the points again as padded rows
+template <class T> Index soft_scratch(Index k, Index d) {
+  return soft_points<T> * (2 * k + (d ? d : 1) + padded<T>(d));
+}
+
+template <class T> inline vec<T> power(vec<T> v, T exponent) { // v >= 0; 0 and what is below it in the log domain: 0
+  if (exponent == T(1)) return v;
+  if (exponent == T(2)) return v * v;
+  const T least = std::numeric_limits<T>::min();
+  return select<T>(v < least, vec<T>{}, exp<T>(log<T>(maximum<T>(v, splat<T>(least))) * exponent));
+}
+
+// Membership of one vector of points in every cluster from squared distances D (k rows, `ld` apart).
+// Fuzzy: ratios to the nearest centre, so that nothing overflows and a distance of zero takes its exact limit.
+template <class T> inline void memberships(const SoftTask<T>& task, const T* D, T* U, Index ld) {
+  const T exponent = T(1 / (task.m - 1));
+  const vec<T> least = splat<T>(std::numeric_limits<T>::min() * T(1024));
+  if (task.nu) {
+    for (Index c = 0; c < task.k; c++) {
+      const T nu = task.nu[c];
+      const vec<T> ratio = nu > 0 ? load<T>(D + c * ld) / nu : splat<T>(std::numeric_limits<T>::max());
+      store<T>(U + c * ld, T(1) / (T(1) + power<T>(ratio, exponent)));
+    }
+    return;
+  }
+  vec<T> nearest = splat<T>(std::numeric_limits<T>::max()), total{};
+  for (Index c = 0; c < task.k; c++) nearest = minimum<T>(nearest, maximum<T>(load<T>(D + c * ld), least));
+  for (Index c = 0; c < task.k; c++) {
+    const vec<T> u = power<T>(nearest / maximum<T>(load<T>(D + c * ld), least), exponent);
+    store<T>(U + c * ld, u);
+    total += u;
+  }
+  for (Index c = 0; c < task.k; c++) store<T>(U + c * ld, load<T>(U + c * ld) / total);
+}
+
+// Squared distances of a block of points to all centres: D[c][point].
+template <class T>
+inline void distances(const SoftTask<T>& task, Index first, Index count, const T* packed, T* D) {
+  const Index width = panel_width<T>;
+  const Rows<T> centers = center_rows<T>(task.centers, task.k, task.points.d);
+  for (Index j = 0; j < count; j += width) {
+    T norms[panel_width<T>] = {};
+    std::memcpy(norms, task.norms + first + j, sizeof(T) * (count - j < width ? count - j : width));
+    for_row_groups(task.k, [&](auto R, Index c) {
+      constexpr int r = decltype(R)::value;
+      Tile<T, r, 2> acc{};
+      accumulate<Dot>(centers, c, packed + j * task.points.d, width, acc);
+      for (int row = 0; row < r; row++)
+        for (int v = 0; v < 2; v++) {
+          const vec<T> d2 = load<T>(norms + v * lanes<T>) - (acc.at[row][v] - task.half[c + row]) * T(2);
+          store<T>(D + (c + row) * soft_points<T> + j + v * lanes<T>, maximum<T>(d2, vec<T>{}));
+        }
+    });
+  }
+}
+
+// From memberships U to weights w u^m in place; the objective, labels and kept memberships on the way.
+template <class T>
+inline void weigh(const SoftTask<T>& task, Index first, Index count, const T* D, T* U, SoftResult& result) {
+  constexpr Index ld = soft_points<T>;
+  for (Index q = 0; q < count; q++) {
+    Index best = 0;
+    for (Index c = 1; c < task.k; c++)
+      if (U[c * ld + q] > U[best * ld + q]) best = c;
+    if (task.labels) task.labels[first + q] = int32_t(best);
+    if (T* kept = task.memberships ? task.memberships + (first + q) * task.k : nullptr)
+      for (Index c = 0; c < task.k; c++) {
+        const double change = double(U[c * ld + q]) - double(kept[c]);
+        if (change > result.change || -change > result.change) result.change = change < 0 ? -change : change;
+        kept[c] = U[c * ld + q];
+      }
+  }
+  T weights[soft_points<T>] = {};
+  for (Index q = 0; q < count; q++) weights[q] = task.weights ? task.weights[first + q] : T(1);
+  for (Index c = 0; c < task.k; c++) {
+    vec<double> total{}, cost{}, spare{};
+    for (Index q = 0; q < ld; q += lanes<T>) {
+      const vec<T> u = load<T>(U + c * ld + q), w = load<T>(weights + q), weighted = power<T>(u, T(task.m)) * w;
+      store<T>(U + c * ld + q, weighted);
+      if (task.nu) {
+        T lost[lanes<T>];
+        store<T>(lost, power<T>(T(1) - u, T(task.m)) * w);
+        for (int h = 0; h < lanes<T>; h += lanes<double>) spare += widen<T>(lost + h);
+      }
+    }
+    for (Index q = 0; q < ld; q += lanes<double>) {
+      const vec<double> w = widen<T>(U + c * ld + q);
+      total += w;
+      cost += w * widen<T>(D + c * ld + q);
+    }
+    task.totals[c] += sum_lanes<double>(total);
+    result.objective += sum_lanes<double>(cost) + (task.nu ? double(task.nu[c]) * sum_lanes<double>(spare) : 0.0);
+  }
+}
+
+// sums[c] += sum over the block's points of W[c][point] * row
+template <class T> inline void add_weighted_rows(const SoftTask<T>& task, Index count, const T* W, const T* rows) {
+  const Index d = task.points.d, ld = padded<T>(d);
+  Rows<T> weights = center_rows<T>(W, task.k, soft_points<T>);
+  weights.d = count;
+  for (Index j = 0; j < d; j += panel_width<T>)
+    for_row_groups(task.k, [&](auto R, Index c) {
+      constexpr int r = decltype(R)::value;
+      Tile<T, r, 2> acc{};
+      accumulate<Dot>(weights, c, rows + j, ld, acc);
+      for (int row = 0; row < r; row++) {
+        T sum[panel_width<T>];
+        for (int v = 0; v < 2; v++) store<T>(sum + v * lanes<T>, acc.at[row][v]);
+        double* to = task.sums + (c + row) * d + j;
+        for (Index t = 0; t < panel_width<T> && j + t < d; t++) to[t] += double(sum[t]);
+      }
+    });
+}
+
+template <class T> inline void copy_rows(const Rows<T>& rows, Index i, Index count, T* out) {
+  const Index ld = padded<T>(rows.d);
+  std::memset(out, 0, sizeof(T) * count * ld);
+  for (Index q = 0; q < count; q++) {
+    if (!rows.indptr) {
+      std::memcpy(out + q * ld, rows.data + (i + q) * rows.stride, sizeof(T) * rows.d);
+      continue;
+    }
+    for (int64_t p = rows.indptr[i + q]; p < rows.indptr[i + q + 1]; p++)
+      out[q * ld + rows.indices[p]] = rows.data[p];
+  }
+}
+
+template <class T> SoftResult soft_step(const SoftTask<T>& task) {
+  const Index d = task.points.d, n = task.points.n, width = panel_width<T>, block = soft_points<T>;
+  T *D = task.scratch, *U = D + block * task.k, *packed = U + block * task.k, *rows = packed + block * (d ? d : 1);
+  SoftResult result{0.0, 0.0};
+  for (Index first = 0; first < n; first += block) {
+    const Index count = n - first < block ? n - first : block;
+    if (count < block) std::memset(D, 0, sizeof(T) * 2 * block * task.k);
+    for (Index j = 0; j < count; j += width)
+      pack_features<T>(task.points, first + j, count - j < width ? count - j : width, width, packed + j * d);
+    distances<T>(task, first, count, packed, D);
+    for (Index q = 0; q < count; q += lanes<T>) memberships<T>(task, D + q, U + q, block);
+    weigh<T>(task, first, count, D, U, result);
+    copy_rows<T>(task.points, first, count, rows);
+    add_weighted_rows<T>(task, count, U, rows);
+  }
+  return result;
+}
+
+} // namespace MERCER_ISA
+} // namespace mercer

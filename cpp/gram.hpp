@@ -1,0 +1,93 @@
+// Work on tiles of a symmetric kernel matrix: per-cluster sums of rows and columns, and nearest implicit centre.
+#pragma once
+#include "tile.hpp"
+#include <limits>
+
+namespace mercer {
+namespace MERCER_ISA {
+
+// out[0 .. n) += weight * in[0 .. n), in double
+template <class T> inline void add_scaled(const T* in, Index n, double weight, double* out) {
+  Index j = 0;
+  for (; j + lanes<double> <= n; j += lanes<double>)
+    store<double>(out + j, load<double>(out + j) + widen<T>(in + j) * weight);
+  for (; j < n; j++) out[j] += weight * double(in[j]);
+}
+
+template <class T> inline void apply(const T* values, Index n, const Moves& moves, Index e, double* F, Index ldF) {
+  if (moves.to[e] >= 0) add_scaled<T>(values, n, moves.weight[e], F + moves.to[e] * ldF);
+  if (moves.from[e] >= 0) add_scaled<T>(values, n, -moves.weight[e], F + moves.from[e] * ldF);
+}
+
+// F[cluster, j] += sum over the moved rows i of weight_i * tile[i, j]. The cost does not depend on the number of
+// clusters; moves sorted by cluster keep one row of F in the cache.
+template <class T>
+void segment_rows(const T* tile, Index ld, Index columns, const Moves& moves, double* F, Index ldF) {
+  constexpr Index chunk = 256; // of one row of F: 2 KiB
+  for (Index j = 0; j < columns; j += chunk) {
+    const Index count = columns - j < chunk ? columns - j : chunk;
+    for (Index e = 0; e < moves.count; e++) apply<T>(tile + moves.position[e] * ld + j, count, moves, e, F + j, ldF);
+  }
+}
+
+// lanes x lanes values of the tile, one moved column per output row
+template <class T>
+inline void gather_columns(const T* tile, Index ld, const int32_t* position, Index count, Index rows, T* out) {
+  constexpr int L = lanes<T>;
+  if (count == L && rows == L && position[L - 1] - position[0] == L - 1) {
+    vec<T> square[L];
+#pragma GCC unroll 16
+    for (int q = 0; q < L; q++) square[q] = load<T>(tile + q * ld + position[0]);
+    transpose<T>(square);
+#pragma GCC unroll 16
+    for (int q = 0; q < L; q++) store<T>(out + q * L, square[q]);
+    return;
+  }
+  for (Index i = 0; i < rows; i++)
+    for (Index e = 0; e < count; e++) out[e * L + i] = tile[i * ld + position[e]];
+}
+
+// F[cluster, i] += sum over the moved columns j of weight_j * tile[i, j]; moves in ascending position.
+template <class T>
+void segment_columns(const T* tile, Index ld, Index rows, const Moves& moves, double* F, Index ldF) {
+  constexpr int L = lanes<T>;
+  T columns[L * L];
+  for (Index i = 0; i < rows; i += L) {
+    const Index height = rows - i < L ? rows - i : L;
+    for (Index first = 0; first < moves.count; first += L) {
+      const Index count = moves.count - first < L ? moves.count - first : L;
+      gather_columns<T>(tile + i * ld, ld, moves.position + first, count, height, columns);
+      for (Index e = 0; e < count; e++) apply<T>(columns + e * L, height, moves, first + e, F + i, ldF);
+    }
+  }
+}
+
+// Nearest implicit centre from the per-cluster sums; returns how many points moved. Ties go to the lower cluster.
+template <class T> Index gram_assign(const GramTask<T>& task) {
+  constexpr Index strip = 64;
+  Index moved = 0;
+  for (Index first = 0; first < task.n; first += strip) {
+    const Index count = task.n - first < strip ? task.n - first : strip;
+    double best[strip];
+    int32_t label[strip];
+    for (Index q = 0; q < count; q++) best[q] = std::numeric_limits<double>::infinity(), label[q] = 0;
+    for (Index c = 0; c < task.k; c++) {
+      const double *f = task.F + c * task.ld + first, scale = -2 * task.scale[c], offset = task.offset[c];
+      for (Index q = 0; q < count; q++) {
+        const double value = f[q] * scale + offset;
+        label[q] = value < best[q] ? int32_t(c) : label[q];
+        best[q] = value < best[q] ? value : best[q];
+      }
+    }
+    for (Index q = 0; q < count; q++) {
+      moved += task.labels[first + q] != label[q];
+      task.labels[first + q] = label[q];
+      const double distance = task.diagonal[first + q] + best[q];
+      task.distances[first + q] = distance > 0 ? distance : 0;
+    }
+  }
+  return moved;
+}
+
+} // namespace MERCER_ISA
+} // namespace mercer

@@ -1,0 +1,161 @@
+// The one inner loop: a register tile of rows x panel columns, accumulated over the features.
+//
+// The right operand is packed into panels of `panel_width` columns, feature-major, so that one feature of a panel
+// is two aligned vectors; the last panel is one vector wide when that suffices. Rows are read in place, dense or
+// CSR. What happens to a tile while it is in registers is the epilogue's business.
+#pragma once
+#include "primitives.hpp"
+#include "simd.hpp"
+
+namespace mercer {
+namespace MERCER_ISA {
+
+template <class T, int R, int V> struct Tile {
+  vec<T> at[R][V];
+};
+
+struct Dot {
+  template <class T> static vec<T> step(vec<T> acc, vec<T> b, T a) { return acc + b * a; }
+  template <class T> static vec<T> sparse_step(vec<T> acc, vec<T> b, T a) { return acc + b * a; }
+  template <class T, int V> static Tile<T, 1, V> sparse_start(const T*) { return {}; }
+};
+
+// Sum of |b - a|. A sparse row starts from the columns' own l1 norms (their distance to zero) and corrects them.
+struct AbsoluteDifference {
+  template <class T> static vec<T> step(vec<T> acc, vec<T> b, T a) { return acc + absolute<T>(b - a); }
+  template <class T> static vec<T> sparse_step(vec<T> acc, vec<T> b, T a) {
+    return acc + (absolute<T>(b - a) - absolute<T>(b));
+  }
+  template <class T, int V> static Tile<T, 1, V> sparse_start(const T* norms) {
+    Tile<T, 1, V> acc;
+    for (int v = 0; v < V; v++) acc.at[0][v] = load<T>(norms + v * lanes<T>);
+    return acc;
+  }
+};
+
+// acc += the products (or differences) of R rows with one panel; `panel` points at its first feature.
+template <class Accumulate, int R, int V, class T>
+inline void accumulate(const Rows<T>& rows, Index i, const T* panel, Index panel_stride, Tile<T, R, V>& acc) {
+  const T* x = rows.data + i * rows.stride;
+  for (Index t = 0; t < rows.d; t++) {
+    vec<T> b[V];
+    for (int v = 0; v < V; v++) b[v] = load<T>(panel + t * panel_stride + v * lanes<T>);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; v++)
+        acc.at[r][v] = Accumulate::template step<T>(acc.at[r][v], b[v], x[r * rows.stride + t]);
+  }
+}
+
+template <class Accumulate, int V, class T>
+inline void accumulate_sparse(const Rows<T>& rows, Index i, const T* panel, Tile<T, 1, V>& acc) {
+  for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; p++)
+    for (int v = 0; v < V; v++)
+      acc.at[0][v] = Accumulate::template sparse_step<T>(
+          acc.at[0][v], load<T>(panel + (Index(rows.indices[p]) * V + v) * lanes<T>), rows.data[p]);
+}
+
+template <int R> using constant = std::integral_constant<int, R>;
+
+// Cut n rows into groups of max_rows, then 8, 4, 2, 1: f(constant<R>, first row).
+template <int R, class F> inline Index take_groups(Index i, Index n, F&& f) {
+  if constexpr (R <= max_rows)
+    for (; n - i >= R; i += R) f(constant<R>{}, i);
+  return i;
+}
+template <class F> inline void for_row_groups(Index n, F&& f) {
+  Index i = take_groups<max_rows>(0, n, f);
+  i = take_groups<8>(i, n, f);
+  i = take_groups<4>(i, n, f);
+  i = take_groups<2>(i, n, f);
+  take_groups<1>(i, n, f);
+}
+
+// ---- packing --------------------------------------------------------------------------------------------------
+// A panel is (1 + d) x width: the columns' norms (or zeros), then their features.
+
+template <class T> inline Index panel_columns(Index m, Index j) {
+  return m - j <= lanes<T> ? lanes<T> : panel_width<T>;
+}
+
+template <class T> inline Index packed_size(Index m, Index d) {
+  return (m + lanes<T> - 1) / lanes<T> * lanes<T> * (d + 1);
+}
+
+// f(constant<vectors>, first column, panel)
+template <class T, class F> inline void for_panels(Index m, Index d, const T* packed, F&& f) {
+  for (Index j = 0; j < m; j += panel_width<T>)
+    if (panel_columns<T>(m, j) == lanes<T>)
+      f(constant<1>{}, j, packed + j * (d + 1));
+    else
+      f(constant<2>{}, j, packed + j * (d + 1));
+}
+
+// rows [i, i + count) -> the features of one panel; missing columns are zero.
+template <class T> inline void pack_features(const Rows<T>& rows, Index i, Index count, Index width, T* out) {
+  constexpr int L = lanes<T>;
+  if (rows.indptr) {
+    std::memset(out, 0, sizeof(T) * width * rows.d);
+    for (Index c = 0; c < count; c++)
+      for (int64_t p = rows.indptr[i + c]; p < rows.indptr[i + c + 1]; p++)
+        out[Index(rows.indices[p]) * width + c] = rows.data[p];
+    return;
+  }
+  for (Index c = 0; c < width; c += L) {
+    Index t = 0;
+    if (count - c >= L)
+      for (; t + L <= rows.d; t += L) {
+        vec<T> square[L];
+#pragma GCC unroll 16
+        for (int q = 0; q < L; q++) square[q] = load<T>(rows.data + (i + c + q) * rows.stride + t);
+        transpose<T>(square);
+#pragma GCC unroll 16
+        for (int q = 0; q < L; q++) store<T>(out + (t + q) * width + c, square[q]);
+      }
+    for (; t < rows.d; t++)
+      for (Index q = 0; q < L; q++)
+        out[t * width + c + q] = c + q < count ? rows.data[(i + c + q) * rows.stride + t] : T(0);
+  }
+}
+
+template <class T> void pack(const Rows<T>& rows, const T* norms, T* out) {
+  for (Index j = 0; j < rows.n; j += panel_width<T>) {
+    const Index width = panel_columns<T>(rows.n, j), left = rows.n - j, count = left < width ? left : width;
+    T* panel = out + j * (rows.d + 1);
+    for (Index c = 0; c < width; c++) panel[c] = norms && c < count ? norms[j + c] : T(0);
+    pack_features<T>(rows, j, count, width, panel + width);
+  }
+}
+
+// ---- the driver -----------------------------------------------------------------------------------------------
+
+// All rows x all panels. Rows go in blocks that stay in the second-level cache while a panel passes over them.
+// finish(row, column, panel, tile) is called with each register tile; panel[0 .. width) are the columns' norms.
+template <class Accumulate, class T, class Finish>
+inline void tile(const Rows<T>& rows, const T* packed, Index m, Finish&& finish) {
+  constexpr Index block = 8 * max_rows;
+  for (Index first = 0; first < rows.n; first += block) {
+    const Index count = rows.n - first < block ? rows.n - first : block;
+    for_panels<T>(m, rows.d, packed, [&](auto V, Index j, const T* panel) {
+      constexpr int v = decltype(V)::value;
+      const T* features = panel + v * lanes<T>;
+      if (rows.indptr) {
+        for (Index i = first; i < first + count; i++) {
+          auto acc = Accumulate::template sparse_start<T, v>(panel);
+          accumulate_sparse<Accumulate, v, T>(rows, i, features, acc);
+          finish(i, j, panel, acc);
+        }
+        return;
+      }
+      for_row_groups(count, [&](auto R, Index offset) {
+        Tile<T, decltype(R)::value, v> acc{};
+        accumulate<Accumulate>(rows, first + offset, features, v * lanes<T>, acc);
+        finish(first + offset, j, panel, acc);
+      });
+    });
+  }
+}
+
+} // namespace MERCER_ISA
+} // namespace mercer

@@ -1,0 +1,1 @@
+"""Kernel clustering at scale."""

@@ -1,0 +1,1 @@
+"""How block tasks run: threads, buffers and memory limits."""

@@ -1,0 +1,178 @@
+"""What a kernel is: a frozen object that owns its parameters and evaluates blocks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from mercer import _core
+from mercer.engine.memory import aligned_empty
+from mercer.sources import Matrix, core_rows, is_sparse
+
+Geometry = Literal["distance", "product"]
+
+
+class KernelRows:
+    """Rows prepared for one kernel: shifted where that helps, with the norms the kernel needs.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The rows; not copied unless `origin` is given.
+    norm : {1, 2, -2} or None
+        The norm of a row to keep: l1, squared l2, inverse l2, or none.
+    origin : array of shape (d,), optional
+        Subtracted from every row.
+    """
+
+    def __init__(self, X: Matrix, *, norm: int | None = None, origin: NDArray[Any] | None = None) -> None:
+        self.X = X if origin is None else X - origin
+        self.norm = norm
+        self.origin = origin
+        self.n, self.d = X.shape
+        self.dtype = X.dtype
+
+    @cached_property
+    def core(self) -> _core.Rows:
+        """The rows in the core's format."""
+        return core_rows(self.X)
+
+    @cached_property
+    def norms(self) -> NDArray[Any] | None:
+        """One norm per row, shape (n,)."""
+        if self.norm is None:
+            return None
+        out = np.empty(self.n, dtype=self.dtype)
+        _core.norms(self.core, self.norm, out)
+        return out
+
+    def slice(self, part: slice) -> KernelRows:
+        """Rows `part`, as a view."""
+        view = object.__new__(KernelRows)
+        view.X, view.norm, view.origin = self.X[part], self.norm, self.origin
+        view.n, view.d, view.dtype = view.X.shape[0], self.d, self.dtype
+        view.core = self.core.slice(part.start, part.stop)
+        view.norms = None if self.norms is None else self.norms[part]
+        return view
+
+    def take(self, indices: NDArray[np.intp]) -> KernelRows:
+        """Rows at `indices`, as a copy; the shift is not applied again."""
+        part = KernelRows(self.X[indices], norm=self.norm)
+        part.origin = self.origin
+        return part
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The right-hand rows of a block, packed for the core (or as they are, for a Python callable)."""
+
+    rows: KernelRows
+    packed: NDArray[Any] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows, which are the block's columns."""
+        return self.rows.n
+
+
+class Kernel(ABC):
+    """A kernel function k(x, z) on blocks of rows.
+
+    Kernels are immutable. Calling one with two blocks gives the matrix between them.
+    """
+
+    name: ClassVar[str] = "kernel"
+    geometry: ClassVar[Geometry] = "product"
+    """Whether values depend on x - z or on the inner product."""
+
+    @property
+    def positive_semidefinite(self) -> bool | None:
+        """True if every kernel matrix has no negative eigenvalue, False if some have, None if not known."""
+        return None
+
+    def rows(self, X: Matrix, like: KernelRows | None = None) -> KernelRows:
+        """Prepare the rows of `X`; with `like`, in the same way as those."""
+        return KernelRows(X)
+
+    def panels(self, rows: KernelRows) -> Panels:
+        """Pack the right-hand side of blocks, to be used with many left-hand sides."""
+        return Panels(rows)
+
+    @abstractmethod
+    def block(self, rows: KernelRows, panels: Panels, out: NDArray[Any]) -> None:
+        """Write K(rows, panels) to `out`, shape (rows.n, panels.n)."""
+
+    @abstractmethod
+    def diagonal(self, rows: KernelRows) -> NDArray[np.float64]:
+        """k(x, x) for every row, shape (n,)."""
+
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> NDArray[Any]:
+        """Kernel matrix between the rows of `X` (n, d) and of `Z` (m, d); `Z` defaults to `X`."""
+        X = _as_rows(X, "X")
+        Z = X if Z is None else _as_rows(Z, "Z")
+        if X.shape[1] != Z.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} columns but Z has {Z.shape[1]}")
+        dtype = np.promote_types(X.dtype, Z.dtype)
+        right = self.rows(Z.astype(dtype, copy=False))
+        left = self.rows(X.astype(dtype, copy=False), like=right)
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        self.block(left, self.panels(right), out)
+        return out
+
+
+def _as_rows(X: Any, name: str) -> Matrix:
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
+
+
+class CompiledKernel(Kernel):
+    """A kernel of the compiled core: one pass from rows to values, dense or CSR."""
+
+    kind: ClassVar[int]
+    norm: ClassVar[int | None] = None
+
+    @property
+    def spec(self) -> _core.KernelSpec:
+        """Kind and parameters, as the core takes them."""
+        return (self.kind, getattr(self, "gamma", 1.0), getattr(self, "coef0", 0.0), getattr(self, "degree", 1))
+
+    def rows(self, X: Matrix, like: KernelRows | None = None) -> KernelRows:
+        """Prepare the rows of `X`; with `like`, shifted by the same origin."""
+        origin = self._origin(X) if like is None else like.origin
+        return KernelRows(X, norm=self.norm, origin=origin)
+
+    def _origin(self, X: Matrix) -> NDArray[Any] | None:
+        return None
+
+    def panels(self, rows: KernelRows) -> Panels:
+        """Pack rows into the core's panels."""
+        packed = aligned_empty(_core.packed_size(rows.n, rows.d, rows.dtype.itemsize), rows.dtype)
+        _core.pack(rows.core, rows.norms, packed)
+        return Panels(rows, packed)
+
+    def block(self, rows: KernelRows, panels: Panels, out: NDArray[Any]) -> None:
+        """Write K(rows, panels) to `out`."""
+        assert panels.packed is not None
+        _core.kernel_block(self.spec, rows.core, rows.norms, panels.packed, panels.n, out)
+
+
+def squared_norms(rows: KernelRows) -> NDArray[np.float64]:
+    """Return |x|^2 of every row in float64, shape (n,)."""
+    X = rows.X
+    if is_sparse(X):
+        return np.asarray(X.astype(np.float64).multiply(X.astype(np.float64)).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """Check a positive finite parameter and return it as a float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name} must be {'zero or ' if zero else ''}positive and finite, got {value!r}")
+    return float(value)
