@@ -30,34 +30,53 @@ void segment_rows(const T* tile, Index ld, Index columns, const Moves& moves, do
   }
 }
 
-// lanes x lanes values of the tile, one moved column per output row
-template <class T>
-inline void gather_columns(const T* tile, Index ld, const int32_t* position, Index count, Index rows, T* out) {
+// sum[0 .. lanes) += weight * v
+template <class T> inline void add_vector(vec<T> v, double weight, double* sum) {
+  T values[lanes<T>];
+  store<T>(values, v);
+#pragma GCC unroll 2
+  for (int h = 0; h < lanes<T>; h += lanes<double>)
+    store<double>(sum + h, load<double>(sum + h) + widen<T>(values + h) * weight);
+}
+
+// A square of the tile with one moved column per vector: loaded and transposed when the columns are neighbours.
+template <class T> inline void gather_square(const T* tile, Index ld, const int32_t* position, vec<T> (&square)[lanes<T>]) {
   constexpr int L = lanes<T>;
-  if (count == L && rows == L && position[L - 1] - position[0] == L - 1) {
-    vec<T> square[L];
+  if (position[L - 1] - position[0] == L - 1) {
 #pragma GCC unroll 16
     for (int q = 0; q < L; q++) square[q] = load<T>(tile + q * ld + position[0]);
     transpose<T>(square);
-#pragma GCC unroll 16
-    for (int q = 0; q < L; q++) store<T>(out + q * L, square[q]);
     return;
   }
-  for (Index i = 0; i < rows; i++)
-    for (Index e = 0; e < count; e++) out[e * L + i] = tile[i * ld + position[e]];
+  for (int e = 0; e < L; e++) {
+    T column[L];
+    for (int q = 0; q < L; q++) column[q] = tile[q * ld + position[e]];
+    square[e] = load<T>(column);
+  }
 }
 
 // F[cluster, i] += sum over the moved columns j of weight_j * tile[i, j]; moves in ascending position.
 template <class T>
 void segment_columns(const T* tile, Index ld, Index rows, const Moves& moves, double* F, Index ldF) {
   constexpr int L = lanes<T>;
-  T columns[L * L];
   for (Index i = 0; i < rows; i += L) {
     const Index height = rows - i < L ? rows - i : L;
-    for (Index first = 0; first < moves.count; first += L) {
-      const Index count = moves.count - first < L ? moves.count - first : L;
-      gather_columns<T>(tile + i * ld, ld, moves.position + first, count, height, columns);
-      for (Index e = 0; e < count; e++) apply<T>(columns + e * L, height, moves, first + e, F + i, ldF);
+    const T* strip = tile + i * ld;
+    Index e = 0;
+    for (; height == L && e + L <= moves.count; e += L) {
+      vec<T> square[L];
+      gather_square<T>(strip, ld, moves.position + e, square);
+#pragma GCC unroll 16
+      for (int q = 0; q < L; q++) {
+        const int32_t to = moves.to[e + q], from = moves.from[e + q];
+        if (to >= 0) add_vector<T>(square[q], moves.weight[e + q], F + to * ldF + i);
+        if (from >= 0) add_vector<T>(square[q], -moves.weight[e + q], F + from * ldF + i);
+      }
+    }
+    for (; e < moves.count; e++) {
+      T column[L];
+      for (Index q = 0; q < height; q++) column[q] = strip[q * ld + moves.position[e]];
+      apply<T>(column, height, moves, e, F + i, ldF);
     }
   }
 }

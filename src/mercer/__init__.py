@@ -1,1 +1,9 @@
-"""Kernel clustering at scale."""
+"""Kernel clustering at scale: kernel k-means and its kin, on an array or on data larger than memory."""
+
+from mercer import datasets, kernels, metrics
+from mercer._version import show_versions
+from mercer.estimators import KernelKMeans
+
+__version__ = "0.1.0"
+
+__all__ = ["KernelKMeans", "datasets", "kernels", "metrics", "show_versions"]

@@ -61,7 +61,11 @@ class KernelRows:
         view.norms = None if self.norms is None else self.norms[part]
         return view
 
-    def take(self, indices: NDArray[np.intp]) -> KernelRows:
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the core's view, which is made again when needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "core"}
+
+    def take(self, indices: NDArray[np.integer]) -> KernelRows:
         """Rows at `indices`, as a copy; the shift is not applied again."""
         part = KernelRows(self.X[indices], norm=self.norm)
         part.origin = self.origin

@@ -1,0 +1,92 @@
+"""The kernel matrix recomputed whenever it is needed: nothing of size n x n is ever held.
+
+Memory: a tile per thread. Time: half a kernel matrix for the first pass; after it, the rows of the moved points.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.engine.memory import aligned_empty
+from mercer.engine.threads import Threads
+from mercer.gram.base import Moves
+from mercer.gram.tiled import TiledGram, block_size, segment
+from mercer.kernels import Kernel, KernelRows
+
+
+def recompute_bytes(n: int, d: int, itemsize: int, n_jobs: int) -> int:
+    """Bytes that `RecomputedGram` works in: per thread a tile, a packed block and a copy of moved rows."""
+    size = block_size(n)
+    return itemsize * n_jobs * size * (size + 2 * (d + 1))
+
+
+class RecomputedGram(TiledGram):
+    """Kernel matrix whose tiles are evaluated on the fly.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    rows : KernelRows
+        The points, as ``kernel.rows`` prepares them.
+    """
+
+    def __init__(self, kernel: Kernel, rows: KernelRows) -> None:
+        super().__init__(rows.n, rows.dtype)
+        self.kernel = kernel
+        self._parts = [rows.slice(block) for block in self.blocks]
+        self._thread = threading.local()
+        self.diagonal = kernel.diagonal(rows)
+
+    def tile(self, i: int, j: int) -> NDArray[Any]:
+        """Evaluate a tile into this thread's buffer, which the next call overwrites."""
+        out = self._buffer(self._parts[i].n, self._parts[j].n)
+        self.kernel.block(self._parts[i], self.kernel.panels(self._parts[j]), out)
+        if i == j and self.kernel.geometry == "distance":
+            np.fill_diagonal(out, self.diagonal[self.blocks[i]])
+        return out
+
+    def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
+        """Evaluate the moved points' rows only, or every tile once if that is less work."""
+        if 2 * len(moves) >= self.n:
+            super().add(sums, moves, pool)
+            return
+        parts = [moves.within(block) for block in self.blocks]
+
+        def apply(j: int) -> None:
+            panels = self.kernel.panels(self._parts[j])
+            for i, part in enumerate(parts):
+                if len(part):
+                    out = self._buffer(len(part), panels.n)
+                    self.kernel.block(self._parts[i].take(part.position), panels, out)
+                    self._fix_diagonal(i, j, part, out)
+                    stacked = Moves(np.arange(len(part), dtype=np.int32), part.old, part.new, part.weight)
+                    segment(out, stacked, sums[:, self.blocks[j]], by_rows=True)
+
+        pool.map(apply, range(len(self.blocks)))
+
+    def _fix_diagonal(self, i: int, j: int, part: Moves, out: NDArray[Any]) -> None:
+        if i == j and self.kernel.geometry == "distance":
+            out[np.arange(len(part)), part.position] = self.diagonal[self.blocks[i]][part.position]
+
+    def columns(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Evaluate whole columns, shape (n, len(indices))."""
+        size = self.blocks[0].stop
+        out = np.empty((len(indices), self.n), dtype=self.dtype)
+        for row, index in zip(out, indices, strict=True):
+            home, inside = divmod(int(index), size)
+            point = self._parts[home].take(np.array([inside]))
+            for block, part in zip(self.blocks, self._parts, strict=True):
+                self.kernel.block(point, self.kernel.panels(part), row[None, block])
+            if self.kernel.geometry == "distance":
+                row[index] = self.diagonal[index]
+        return out.T
+
+    def _buffer(self, height: int, width: int) -> NDArray[Any]:
+        if not hasattr(self._thread, "buffer"):
+            self._thread.buffer = aligned_empty(block_size(self.n) ** 2, self.dtype)
+        buffer: NDArray[Any] = self._thread.buffer
+        return buffer[: height * width].reshape(height, width)

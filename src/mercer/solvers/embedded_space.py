@@ -1,0 +1,131 @@
+"""Coordinates in an embedding plus a residual: centres are explicit.
+
+``|phi(x_i) - v|^2 = |y_i - v|^2 + r_i`` for a centre v in the span of the map. One pass assigns every point and sums
+the clusters. Time: n k p. Memory: O(k p) per block of points beyond the coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mercer import _core
+from mercer.engine.memory import aligned_empty
+from mercer.engine.threads import Threads, blocks
+from mercer.solvers.objective import partition_objective
+from mercer.solvers.space import Labels
+from mercer.sources import Matrix, core_rows, is_sparse
+
+_BLOCK_VALUES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ExplicitCenters:
+    """Sums of coordinates (k, p) and weights (k,) of the clusters."""
+
+    sums: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The centres, shape (k, p); zero where a cluster is empty."""
+        return np.divide(
+            self.sums, self.totals[:, None], out=np.zeros_like(self.sums), where=self.totals[:, None] > 0
+        )
+
+
+class EmbeddedSpace:
+    """Space of the approximate methods, and of kernels whose feature space is small enough to write down.
+
+    Parameters
+    ----------
+    Y : array or CSR matrix of shape (n, p)
+        Coordinates.
+    weight : array of shape (n,)
+    n_clusters : int
+    pool : Threads
+    residual : array of shape (n,), optional
+        What the coordinates leave of k(x, x).
+    """
+
+    def __init__(
+        self,
+        Y: Matrix,
+        weight: NDArray[np.float64],
+        n_clusters: int,
+        pool: Threads,
+        residual: NDArray[np.floating] | None = None,
+    ) -> None:
+        self.Y = Y
+        self.rows = core_rows(Y)
+        self.n, self.p = Y.shape
+        self.weight = weight
+        self.n_clusters = n_clusters
+        self.pool = pool
+        self.norms = np.empty(self.n, dtype=Y.dtype)
+        _core.norms(self.rows, 2, self.norms)
+        if residual is not None:
+            self.norms += residual
+        self.constant = float(weight @ self.norms.astype(np.float64))
+        self.resolution = 32 * float(np.finfo(Y.dtype).eps) * float(self.norms.max(initial=0.0))
+        self.blocks = blocks(self.n, max(1024, _BLOCK_VALUES // max(1, self.p)))
+
+    def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Squared distances to some of the points, residuals left out, shape (len(indices), n)."""
+        products = self.Y[indices] @ self.Y.T
+        products = products.toarray() if is_sparse(products) else products
+        distances = self.norms - 2.0 * products.astype(np.float64) + self.norms[indices, None]
+        return np.maximum(distances, 0.0, out=distances)
+
+    def centers(self, labels: Labels) -> ExplicitCenters:
+        """Weighted sums of the clusters' coordinates, block by block."""
+        parts = self.pool.map(lambda part: self._sums(part, labels), self.blocks)
+        return _add_up(parts)
+
+    def recentre(self, centers: ExplicitCenters, old: Labels, new: Labels) -> ExplicitCenters:
+        """Sum again: a pass costs no more than the assignment did."""
+        return self.centers(new)
+
+    def _sums(self, part: slice, labels: Labels) -> ExplicitCenters:
+        own, weight = labels[part], self.weight[part]
+        members = sparse.csr_array(
+            (weight, (own, np.arange(len(own)))), shape=(self.n_clusters, len(own)), dtype=np.float64
+        )
+        sums = members @ self.Y[part]
+        return ExplicitCenters(
+            np.asarray(sums.toarray() if is_sparse(sums) else sums), np.bincount(own, weight, self.n_clusters)
+        )
+
+    def assign(self, centers: ExplicitCenters, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:
+        """Nearest centre by the core; ties go to the lower cluster."""
+        means = centers.means.astype(self.Y.dtype)
+        half = (np.einsum("ij,ij->i", means, means, dtype=np.float64) / 2).astype(self.Y.dtype)
+        half[centers.totals <= 0] = np.inf
+        new, distances = labels.copy(), np.empty(self.n, dtype=self.Y.dtype)
+        self.pool.map(lambda part: self._assign(part, means, half, new, distances), self.blocks)
+        return new, distances.astype(np.float64)
+
+    def _assign(
+        self, part: slice, means: NDArray[Any], half: NDArray[Any], labels: Labels, distances: NDArray[Any]
+    ) -> None:
+        scratch = aligned_empty(_core.assign_scratch(self.p, self.Y.dtype.itemsize), self.Y.dtype)
+        rows = self.rows.slice(part.start, part.stop)
+        norms, labels, distances = self.norms[part], labels[part], distances[part]
+        _core.assign(rows, means, half, 0, None, norms, labels, distances, None, None, scratch)
+
+    def objective(self, centers: ExplicitCenters) -> float:
+        """Objective of the partition in the embedding, residuals included."""
+        squared = np.einsum("ij,ij->i", centers.sums, centers.sums)
+        return partition_objective(self.constant, squared, centers.totals)
+
+
+def _add_up(parts: list[ExplicitCenters]) -> ExplicitCenters:
+    sums, totals = np.zeros_like(parts[0].sums), np.zeros_like(parts[0].totals)
+    for part in parts:
+        sums += part.sums
+        totals += part.totals
+    return ExplicitCenters(sums, totals)

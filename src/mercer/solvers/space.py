@@ -1,0 +1,46 @@
+"""What the c-means loop needs of a space, and nothing more."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.int32]
+Centers = TypeVar("Centers")
+
+
+class Space(Protocol[Centers]):
+    """Where points and centres live: the feature space itself, or coordinates in an embedding.
+
+    Attributes
+    ----------
+    n : int
+        Number of points.
+    n_clusters : int
+    weight : array of shape (n,)
+        Sample weights, float64.
+    resolution : float
+        Squared distances below it are rounding.
+    """
+
+    n: int
+    n_clusters: int
+    weight: NDArray[np.float64]
+    resolution: float
+
+    def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Squared distances of all points to some of the points, shape (len(indices), n)."""
+
+    def centers(self, labels: Labels) -> Centers:
+        """Weighted means of the clusters of a partition."""
+
+    def assign(self, centers: Centers, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:
+        """Nearest centre of every point and the squared distance to it; `labels` are those before."""
+
+    def recentre(self, centers: Centers, old: Labels, new: Labels) -> Centers:
+        """Centres after some points moved; `centers` may be overwritten."""
+
+    def objective(self, centers: Centers) -> float:
+        """Objective of the partition that `centers` are the means of."""
