@@ -6,7 +6,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -87,7 +89,7 @@ void require(bool condition, const char* message) {
 
 template <class T> void require_rows(const Matrix<T>& a, Index n, Index d, const char* message) {
   require(Index(a.shape(0)) == n && Index(a.shape(1)) == d, message);
-  require(d < 2 || a.stride(1) == 1, "columns must be contiguous");
+  require(d < 2 || n == 0 || a.stride(1) == 1, "columns must be contiguous");
 }
 
 template <class V> void require_size(const V& v, Index n, const char* message) {
@@ -120,6 +122,7 @@ RowsView<T> csr_rows(Vector<const int64_t> indptr, Vector<const int32_t> indices
   require(indptr.shape(0) >= 1, "indptr needs at least one entry");
   const Index n = indptr.shape(0) - 1, stored = indices.shape(0);
   require(Index(data.shape(0)) == stored, "indices and data differ in length");
+  require(d >= 0 && d <= std::numeric_limits<int32_t>::max(), "the number of columns is out of range");
   require(indptr.data()[0] >= 0 && indptr.data()[n] <= stored, "indptr points outside the stored values");
   for (Index i = 0; i < n; i++) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
   for (Index p = indptr.data()[0]; p < indptr.data()[n]; p++)
@@ -149,13 +152,16 @@ Kernel make_kernel(int kind, double gamma, double coef0, int degree) {
 }
 
 Moves make_moves(const Vector<const int32_t>& position, const Vector<const int32_t>& from,
-                 const Vector<const int32_t>& to, const Vector<const double>& weight, Index positions, Index clusters) {
+                 const Vector<const int32_t>& to, const Vector<const double>& weight, Index positions, Index clusters,
+                 bool ascending) {
   const Index count = position.shape(0);
   require(Index(from.shape(0)) == count && Index(to.shape(0)) == count && Index(weight.shape(0)) == count,
           "the arrays of moves differ in length");
   for (Index e = 0; e < count; e++) {
     require(position.data()[e] >= 0 && position.data()[e] < positions, "a moved position is outside the tile");
-    require(from.data()[e] < clusters && to.data()[e] < clusters, "a cluster number is out of range");
+    require(!ascending || e == 0 || position.data()[e - 1] < position.data()[e], "moved columns must ascend");
+    require(from.data()[e] >= -1 && from.data()[e] < clusters && to.data()[e] >= -1 && to.data()[e] < clusters,
+            "a cluster number is out of range");
   }
   return {count, position.data(), from.data(), to.data(), weight.data()};
 }
@@ -187,7 +193,7 @@ void kernel_block(std::tuple<int, double, double, int> spec, const RowsView<T>& 
                   const Optional<Vector<const T>>& x_norms, Vector<const T> packed, Index m, Matrix<T> out) {
   const Kernel kernel = std::apply(make_kernel, spec);
   const T* x = optional_data(x_norms, rows.rows.n, "one norm per row is needed");
-  require(m >= 0, "m is negative");
+  require(m >= 0 && m <= Index(packed.shape(0)), "the packed block does not fit these rows");
   require_size(packed, table<T>().packed_size(m, rows.rows.d), "the packed block does not fit these rows");
   require_rows(out, rows.rows.n, m, "out must be (rows, m)");
   nb::gil_scoped_release release;
@@ -201,7 +207,7 @@ void kernel_product(std::tuple<int, double, double, int> spec, const RowsView<T>
   const Kernel kernel = std::apply(make_kernel, spec);
   const T* x = optional_data(x_norms, rows.rows.n, "one norm per row is needed");
   const Index p = out.shape(1);
-  require(m >= 1, "m must be at least 1");
+  require(m >= 1 && m <= Index(packed.shape(0)), "the packed block does not fit these rows");
   require_size(packed, table<T>().packed_size(m, rows.rows.d), "the packed block does not fit these rows");
   require_size(packed_v, table<T>().packed_size(p, m), "the packed right factor is too small");
   require_rows(out, rows.rows.n, p, "out must be (rows, columns of V)");
@@ -260,7 +266,7 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
   SoftTask<T> task{};
   task.points = points.rows, task.k = centers.shape(0), task.m = m;
   require(task.k >= 1, "at least one centre is needed");
-  require(m > 1, "m must be above 1");
+  require(m > 1 && std::isfinite(m), "m must be above 1 and finite");
   require_rows(centers, task.k, d, "centres and points differ in their columns");
   require(task.k < 2 || Index(centers.stride(0)) == d, "centres must be contiguous");
   require_size(half, task.k, "half is too short");
@@ -287,7 +293,7 @@ void segment(bool by_rows, Matrix<const T> tile, Vector<const int32_t> position,
   const Index along = tile.shape(by_rows ? 0 : 1), across = tile.shape(by_rows ? 1 : 0), k = F.shape(0);
   require_rows(tile, tile.shape(0), tile.shape(1), "");
   require_rows(F, k, across, "F must be (clusters, columns) for rows, (clusters, rows) for columns");
-  const Moves moves = make_moves(position, from, to, weight, along, k);
+  const Moves moves = make_moves(position, from, to, weight, along, k, !by_rows);
   const Index ld = row_stride(tile), ldF = row_stride(F);
   nb::gil_scoped_release release;
   (by_rows ? table<T>().segment_rows : table<T>().segment_columns)(tile.data(), ld, across, moves, F.data(), ldF);
@@ -345,8 +351,9 @@ template <class T> void bind(nb::module_& m, const char* rows_name) {
 }
 
 // Sizes of buffers, in elements of float32 (itemsize 4) or float64 (8).
-template <class F> auto for_itemsize(int itemsize, F&& f) {
+template <class F> auto for_itemsize(int itemsize, F&& f, Index rows = 0, Index d = 0) {
   require(itemsize == 4 || itemsize == 8, "itemsize must be 4 or 8");
+  require(rows >= 0 && d >= 0, "a size must not be negative");
   return itemsize == 4 ? f(table<float>()) : f(table<double>());
 }
 
@@ -360,16 +367,16 @@ NB_MODULE(_core, m) {
   m.def("use", &use, "name"_a, "Choose an instruction set; packed blocks made before are no longer valid");
   m.def("active", [] { return std::string(active.name); }, "The instruction set in use");
   m.def("packed_size", [](Index rows, Index d, int itemsize) {
-    return for_itemsize(itemsize, [&](const auto& t) { return t.packed_size(rows, d); });
+    return for_itemsize(itemsize, [&](const auto& t) { return t.packed_size(rows, d); }, rows, d);
   }, "rows"_a, "d"_a, "itemsize"_a);
   m.def("product_scratch", [](int itemsize) {
     return for_itemsize(itemsize, [](const auto& t) { return t.product_scratch(); });
   }, "itemsize"_a);
   m.def("assign_scratch", [](Index d, int itemsize) {
-    return for_itemsize(itemsize, [&](const auto& t) { return t.assign_scratch(d); });
+    return for_itemsize(itemsize, [&](const auto& t) { return t.assign_scratch(d); }, 0, d);
   }, "d"_a, "itemsize"_a);
   m.def("soft_scratch", [](Index k, Index d, int itemsize) {
-    return for_itemsize(itemsize, [&](const auto& t) { return t.soft_scratch(k, d); });
+    return for_itemsize(itemsize, [&](const auto& t) { return t.soft_scratch(k, d); }, k, d);
   }, "k"_a, "d"_a, "itemsize"_a);
   bind<float>(m, "Rows32");
   bind<double>(m, "Rows64");

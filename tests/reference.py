@@ -160,9 +160,10 @@ def kernel_kmeans_numpy(X, gamma, labels, n_clusters, max_iter=300):
     np.exp(K, out=K)
     for _ in range(max_iter):
         U = (labels[:, None] == np.arange(n_clusters)).astype(np.float32)
-        U /= np.maximum(U.sum(axis=0), 1)
-        F = K @ U
-        new = (np.einsum("ic,ic->c", U, F) - 2 * F).argmin(axis=1)
+        size = U.sum(axis=0)
+        F = K @ U / np.maximum(size, 1)
+        offset = np.where(size > 0, np.einsum("ic,ic->c", U, F) / np.maximum(size, 1), np.inf)
+        new = (offset - 2 * F).argmin(axis=1)
         if (new == labels).all():
             break
         labels = new

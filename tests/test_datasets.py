@@ -141,9 +141,7 @@ def test_folder_beside_the_checkout_one_works_in(monkeypatch, nowhere):
     assert datasets.available() == []
 
 
-@pytest.mark.parametrize(
-    "pyproject", ['[project]\nname = "other"\n', "[tool.x]\n", "project = 3\n", "not toml"]
-)
+@pytest.mark.parametrize("pyproject", ['[project]\nname = "other"\n', "[tool.x]\n", "project = 3\n", "not toml"])
 def test_other_projects_are_not_checkouts(monkeypatch, nowhere, pyproject):
     monkeypatch.chdir(checkout(nowhere / "work", pyproject))
     assert datasets.data_folder() is None
@@ -197,9 +195,7 @@ def test_each_loader_is_a_documented_function(name):
 
 def test_every_public_name_exists_and_every_set_has_a_loader():
     assert all(hasattr(datasets, name) for name in datasets.__all__)
-    assert {name for name in datasets.__all__ if name.startswith("load_")} == {
-        f"load_{name}" for name in FACTS
-    }
+    assert {name for name in datasets.__all__ if name.startswith("load_")} == {f"load_{name}" for name in FACTS}
 
 
 @pytest.mark.parametrize("change", ["rows", "columns", "labels"])
@@ -278,9 +274,7 @@ def test_parser_that_needs_nothing_beyond_what_is_installed(network, monkeypatch
 
 @pytest.mark.parametrize("name", NEVER_DOWNLOADED)
 def test_set_without_a_download(network, name):
-    with pytest.raises(
-        FileNotFoundError, match=rf"'{name}' has no public download: .*MERCER_DATA.*{name}\.npz"
-    ):
+    with pytest.raises(FileNotFoundError, match=rf"'{name}' has no public download: .*MERCER_DATA.*{name}\.npz"):
         loader(name)()
 
 
@@ -327,16 +321,13 @@ def test_moons():
     centers = np.array([[0, 0], [1, 0.5]])
     np.testing.assert_allclose(np.linalg.norm(X - centers[y], axis=1), 1)
     spread = (
-        datasets.make_moons(201, noise=0.3, random_state=0)[0]
-        - datasets.make_moons(201, noise=0, random_state=0)[0]
+        datasets.make_moons(201, noise=0.3, random_state=0)[0] - datasets.make_moons(201, noise=0, random_state=0)[0]
     )
     assert spread.std() == pytest.approx(0.3, rel=0.1)
 
 
 def test_blobs_with_noise():
-    X, y = datasets.make_blobs_with_noise(
-        5000, n_clusters=4, n_features=3, noise_fraction=0.3, random_state=1
-    )
+    X, y = datasets.make_blobs_with_noise(5000, n_clusters=4, n_features=3, noise_fraction=0.3, random_state=1)
     assert X.shape == (5000, 3)
     assert np.bincount(y + 1).tolist() == [1500, 875, 875, 875, 875]
     within = np.concatenate([X[y == c] - X[y == c].mean(axis=0) for c in range(4)])

@@ -7,7 +7,17 @@ from importlib import metadata
 
 from mercer import _core
 
-_LIBRARIES = ("mercer", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "pyarrow", "dask", "matplotlib")
+_LIBRARIES = (
+    "mercer",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "joblib",
+    "threadpoolctl",
+    "pyarrow",
+    "dask",
+    "matplotlib",
+)
 
 
 def show_versions() -> None:
@@ -23,7 +33,7 @@ def show_versions() -> None:
     lines["system"] = f"{platform.system()} {platform.machine()}"
     lines["instruction sets"] = ", ".join(_core.instruction_sets())
     lines["in use"] = _core.active()
-    print("\n".join(f"{name}: {value}" for name, value in lines.items()))  # noqa: T201
+    print("\n".join(f"{name}: {value}" for name, value in lines.items()))
 
 
 def _version_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""How well a clustering agrees with known classes.
+"""How well a clustering agrees with known classes, what it costs, and how well features stand for a kernel.
 
 Labels are only names: any integers or strings will do, and -1 is a label like the others. The scores that
 take `sample_weight` treat a weight as a repetition: weight 2 counts a sample twice, weight 0 leaves it out.
@@ -6,6 +6,7 @@ take `sample_weight` treat a weight as a repetition: weight 2 counts a sample tw
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,22 @@ from scipy.special import entr, rel_entr
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-__all__ = ["adjusted_rand", "clustering_accuracy", "normalized_mutual_info", "purity"]
+from mercer.engine.threads import Threads
+from mercer.gram import PrecomputedGram, RecomputedGram, TiledGram
+from mercer.kernels import Kernel, Linear, make_kernel
+from mercer.solvers import GramSpace
+from mercer.sources import Matrix
+
+__all__ = [
+    "adjusted_rand",
+    "clustering_accuracy",
+    "kernel_approximation_error",
+    "kernel_objective",
+    "normalized_mutual_info",
+    "purity",
+]
+
+# ---- agreement with known classes --------------------------------------------------------------------------
 
 
 def normalized_mutual_info(
@@ -83,9 +99,7 @@ def adjusted_rand(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     return float(adjusted_rand_score(_encoded(true), _encoded(pred)))
 
 
-def purity(
-    labels_true: ArrayLike, labels_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
+def purity(labels_true: ArrayLike, labels_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Share of the samples that belong to the most frequent class of their cluster.
 
     Purity never falls when a cluster is split, so compare it only between clusterings of equal size.
@@ -145,6 +159,135 @@ def clustering_accuracy(
     table = _contingency(labels_true, labels_pred, sample_weight).toarray()
     classes, clusters = linear_sum_assignment(table, maximize=True)
     return min(1.0, float(table[classes, clusters].sum() / table.sum()))
+
+
+# ---- in the feature space of a kernel ----------------------------------------------------------------------
+
+
+def kernel_objective(
+    X: ArrayLike,
+    labels: ArrayLike,
+    *,
+    kernel: str | Kernel | Callable[..., Any] = "rbf",
+    gamma: float | str = "auto",
+    degree: int = 3,
+    coef0: float = 1,
+    kernel_params: Mapping[str, Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> float:
+    """Sum of squared distances in feature space between points and the means of their clusters.
+
+    It is what kernel k-means minimises, for labels from anywhere: ``sum_i w_i k(x_i, x_i) - sum_c (1 / w_c)
+    sum_{i,j in c} w_i w_j k(x_i, x_j)``. Values of different kernels cannot be compared.
+
+    Time: n^2 / 2 kernel values. Memory: O(n n_clusters), and a tile of the kernel matrix per thread.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Or the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample.
+    kernel, gamma, degree, coef0, kernel_params
+        As `KernelKMeans` takes them. gamma="auto" is chosen from `X`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights.
+    n_jobs : int, optional
+        Threads; None and -1 are all cores. The result is the same for any number.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from mercer.metrics import kernel_objective
+    >>> kernel_objective([[0.0], [2.0], [7.0]], [0, 0, 1], kernel="linear")
+    2.0
+    """
+    X = _rows(X, "X")
+    named = _labels(labels, "labels")
+    check_consistent_length(X, named)
+    weight = _weights(sample_weight, len(named))
+    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0, "kernel_params": kernel_params}
+    clusters = _encoded(named).astype(np.int32)
+    with Threads(n_jobs) as pool:
+        gram = _gram(X, kernel, pool, sample_weight=weight, **parameters)
+        space = GramSpace(gram, weight, int(clusters.max()) + 1, pool)
+        return space.objective(space.centers(clusters))
+
+
+def kernel_approximation_error(
+    X: ArrayLike,
+    features: ArrayLike,
+    *,
+    kernel: str | Kernel | Callable[..., Any] = "rbf",
+    gamma: float | str = "auto",
+    degree: int = 3,
+    coef0: float = 1,
+    kernel_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+) -> float:
+    """Relative error ``|K - Y Y'|_F / |K|_F`` of features `Y` that stand for the kernel matrix `K`.
+
+    Both matrices are evaluated tile by tile in the precision of the input, and the squares are summed in float64;
+    neither is held whole. Time: n^2 / 2 kernel values and inner products of features. Memory: a few tiles per thread.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Or the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+    features : array or sparse matrix of shape (n_samples, n_components)
+        Coordinates of the same samples.
+    kernel, gamma, degree, coef0, kernel_params
+        As `KernelKMeans` takes them. gamma="auto" is chosen from `X`.
+    n_jobs : int, optional
+        Threads; None and -1 are all cores. The result is the same for any number.
+
+    Returns
+    -------
+    float
+        0 for features that reproduce the kernel, 1 for features that are all zero.
+
+    Examples
+    --------
+    >>> from mercer.metrics import kernel_approximation_error
+    >>> round(kernel_approximation_error([[3.0, 1.0], [4.0, -1.0]], [[3.0], [4.0]], kernel="linear"), 2)
+    0.08
+    """
+    X, Y = _rows(X, "X"), _rows(features, "features")
+    check_consistent_length(X, Y)
+    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0, "kernel_params": kernel_params}
+    with Threads(n_jobs) as pool:
+        exact = _gram(X, kernel, pool, **parameters)
+        products = RecomputedGram(Linear(), Linear().rows(Y))
+
+        def squares(pair: tuple[int, int]) -> tuple[float, float]:
+            tile = exact.tile(*pair).astype(np.float64)
+            gap = tile - products.tile(*pair)
+            copies = 1 if pair[0] == pair[1] else 2
+            return copies * float(np.einsum("ij,ij->", gap, gap)), copies * float(np.einsum("ij,ij->", tile, tile))
+
+        missed, total = np.sum(pool.map(squares, exact.pairs), axis=0)
+    if total == 0:
+        return 0.0 if missed == 0 else float("inf")
+    return float(np.sqrt(missed / total))
+
+
+def _gram(X: Matrix, kernel: Any, pool: Threads, **parameters: Any) -> TiledGram:
+    """Kernel matrix of the rows of `X`, in tiles that are not kept."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return PrecomputedGram(X, pool)
+    chosen = make_kernel(kernel, X, **parameters)
+    return RecomputedGram(chosen, chosen.rows(X))
+
+
+# ---- arguments ---------------------------------------------------------------------------------------------
+
+
+def _rows(X: ArrayLike, name: str) -> Matrix:
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name=name)
 
 
 def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike, sample_weight: ArrayLike | None) -> Any:

@@ -161,4 +161,3 @@ class _OrderedQueue:
 def blocks(n: int, size: int) -> list[slice]:
     """Cut ``range(n)`` into slices of ``size`` (the last may be shorter)."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-

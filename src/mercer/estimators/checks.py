@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -24,7 +25,7 @@ def number(name: str, value: Any, low: float) -> float:
     """Check a finite real parameter."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    if not np.isfinite(value) or value < low:
+    if not math.isfinite(value) or value < low:
         raise ValueError(f"{name} must be finite and at least {low}, got {value}")
     return float(value)
 
@@ -48,7 +49,9 @@ def weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     if not np.isfinite(weight).all():
         raise ValueError("sample_weight contains NaN or infinity")
     if (weight < 0).any():
-        raise ValueError(f"sample_weight must not be negative; the weight of row {int(weight.argmin())} is {weight.min()}")
+        raise ValueError(
+            f"sample_weight must not be negative; the weight of row {int(weight.argmin())} is {weight.min()}"
+        )
     if not (weight > 0).any():
         raise ValueError("sample_weight is zero for every row: there is nothing to cluster")
     return weight

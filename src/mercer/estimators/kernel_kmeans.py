@@ -185,18 +185,22 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             kernel, rows, gram = self._gram(data, weight, plan, pool)
             space = GramSpace(gram, weight, self.n_clusters, pool)
             first = self._first(data, kernel, rows, space)
-            partition = best_partition(
-                space, first, max_iter=self.max_iter, tol=self.tol, report=self._report()
-            )
-            medoid_indices = medoids(space, partition)
-        self._set_fitted(kernel, rows, plan, weight, partition)
-        self.medoid_indices_ = medoid_indices
+            partition = best_partition(space, first, max_iter=self.max_iter, tol=self.tol, report=self._report())
+            self.medoid_indices_ = medoids(space, partition)
+        self._model = _model(kernel, rows, space, partition)
+        self._set_fitted(kernel, plan, partition)
         self._warn_about(partition)
         return self
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
         return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
         )
 
     def _check_parameters(self) -> None:
@@ -216,7 +220,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _plan(self, X: Matrix, pool: Threads) -> Plan:
         return plan_exact(
-            *X.shape,
+            X.shape[0],
+            X.shape[1],
             self.n_clusters,
             dtype=X.dtype,
             storage=self.storage,
@@ -264,30 +269,22 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             raise ValueError("points as init need a kernel to map them; with kernel='precomputed' give first labels")
         points = check_array(init, dtype=rows.dtype, input_name="init")
         if points.shape != (self.n_clusters, rows.d):
-            raise ValueError(f"init has shape {points.shape}; expected (n_clusters, n_features) {(self.n_clusters, rows.d)}")
+            raise ValueError(
+                f"init has shape {points.shape}; expected (n_clusters, n_features) {(self.n_clusters, rows.d)}"
+            )
         return _nearest_points(kernel, rows, points, space.pool)
 
     def _report(self) -> Callable[[int, int, Iteration], None]:
         def report(run: int, number: int, record: Iteration) -> None:
             if self.verbose > 1 or (self.verbose == 1 and record.moved == 0):
-                print(  # noqa: T201
+                print(
                     f"run {run + 1}, iteration {number}: objective {record.objective:.6g}, {record.moved} moved, "
                     f"{record.seconds:.3f} s"
                 )
 
         return report
 
-    def _set_fitted(
-        self,
-        kernel: Kernel | None,
-        rows: KernelRows | None,
-        plan: Plan,
-        weight: NDArray[np.float64],
-        partition: Partition[ImplicitCenters],
-    ) -> None:
-        scale, offset = partition.centers.affine()
-        members = Moves.between(None, partition.labels, weight)
-        self._model = ImplicitModel(kernel, rows, members, scale, offset)
+    def _set_fitted(self, kernel: Kernel | None, plan: Plan, partition: Partition[ImplicitCenters]) -> None:
         self.kernel_ = kernel
         self.gamma_ = getattr(kernel, "gamma", None)
         self.plan_ = plan
@@ -380,6 +377,14 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         tags.input_tags.pairwise = self._is_precomputed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _model(
+    kernel: Kernel | None, rows: KernelRows | None, space: GramSpace, partition: Partition[ImplicitCenters]
+) -> ImplicitModel:
+    """Centres of the final partition, to compare with new points."""
+    members = Moves.between(None, partition.labels, space.weight)
+    return ImplicitModel(kernel, rows, members, *partition.centers.affine(), space.resolution)
 
 
 def _nearest_points(kernel: Kernel, rows: KernelRows, points: NDArray[Any], pool: Threads) -> Labels:

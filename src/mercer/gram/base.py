@@ -24,9 +24,7 @@ class Moves:
         return len(self.position)
 
     @classmethod
-    def between(
-        cls, old: NDArray[np.int32] | None, new: NDArray[np.int32], weight: NDArray[np.float64]
-    ) -> Moves:
+    def between(cls, old: NDArray[np.int32] | None, new: NDArray[np.int32], weight: NDArray[np.float64]) -> Moves:
         """From one labelling, shape (n,), to another; from nothing if `old` is None. Weights of zero do not move."""
         changed = weight != 0 if old is None else (old != new) & (weight != 0)
         position = np.flatnonzero(changed).astype(np.int32)
@@ -37,10 +35,20 @@ class Moves:
         """Moves of the points in `part`, at positions relative to its start."""
         begin, end = np.searchsorted(self.position, (part.start, part.stop))
         inside = slice(begin, end)
-        return Moves(self.position[inside] - np.int32(part.start), self.old[inside], self.new[inside], self.weight[inside])
+        return Moves(
+            self.position[inside] - np.int32(part.start),
+            self.old[inside],
+            self.new[inside],
+            self.weight[inside],
+        )
+
+    @property
+    def are_first(self) -> bool:
+        """Whether nothing leaves a cluster, so that the order within each cluster is all that matters."""
+        return bool((self.old < 0).all())
 
     def by_cluster(self) -> Moves:
-        """Return the same moves, those to one cluster together."""
+        """Return the same moves, those to one cluster together and in their order."""
         order = np.argsort(self.new, kind="stable")
         return Moves(self.position[order], self.old[order], self.new[order], self.weight[order])
 

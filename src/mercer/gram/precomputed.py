@@ -11,7 +11,10 @@ from mercer.engine.threads import Threads
 from mercer.gram.tiled import TiledGram
 from mercer.sources import Matrix, is_sparse
 
-_TOLERANCE = {4: 1e-4, 8: 1e-8}  # asymmetry left by rounding in a product of matrices, relative to the largest value
+_TOLERANCE = {
+    4: 1e-4,
+    8: 1e-8,
+}  # asymmetry left by rounding in a product of matrices, relative to the largest value
 
 
 class PrecomputedGram(TiledGram):
@@ -33,7 +36,7 @@ class PrecomputedGram(TiledGram):
             )
         super().__init__(K.shape[0], K.dtype)
         self._K = K if is_sparse(K) or K.strides[1] == K.itemsize else K.T  # symmetric: either order will do
-        self.diagonal = np.asarray(K.diagonal(), dtype=np.float64)
+        self.diagonal = K.diagonal().astype(np.float64)
         gaps = pool.map(lambda pair: self._asymmetry(*pair), self.pairs)
         worst = max(range(len(gaps)), key=lambda p: gaps[p][0])
         if gaps[worst][0] > _TOLERANCE[K.dtype.itemsize] * max(size for _, size in gaps):

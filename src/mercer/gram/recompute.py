@@ -38,6 +38,7 @@ class RecomputedGram(TiledGram):
         super().__init__(rows.n, rows.dtype)
         self.kernel = kernel
         self._parts = [rows.slice(block) for block in self.blocks]
+        self._visits = _visits(self.pairs, len(self.blocks))
         self._thread = threading.local()
         self.diagonal = kernel.diagonal(rows)
 
@@ -58,7 +59,8 @@ class RecomputedGram(TiledGram):
 
         def apply(j: int) -> None:
             panels = self.kernel.panels(self._parts[j])
-            for i, part in enumerate(parts):
+            for i in self._visits[j]:
+                part = parts[i]
                 if len(part):
                     out = self._buffer(len(part), panels.n)
                     self.kernel.block(self._parts[i].take(part.position), panels, out)
@@ -90,3 +92,13 @@ class RecomputedGram(TiledGram):
             self._thread.buffer = aligned_empty(block_size(self.n) ** 2, self.dtype)
         buffer: NDArray[Any] = self._thread.buffer
         return buffer[: height * width].reshape(height, width)
+
+
+def _visits(pairs: list[tuple[int, int]], count: int) -> list[list[int]]:
+    """For each block, the blocks it meets in the order of a pass over the tiles: sums then have the same bits."""
+    visits: list[list[int]] = [[] for _ in range(count)]
+    for i, j in pairs:
+        visits[j].append(i)
+        if i != j:
+            visits[i].append(j)
+    return visits

@@ -66,11 +66,11 @@ class TiledGram(ABC):
     def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
         """Add the moved points' kernel rows to the clusters' sums; tiles without moved points are not touched."""
         parts = [moves.within(block) for block in self.blocks]
-        by_cluster = [part.by_cluster() for part in parts]
+        rows = [part.by_cluster() if part.are_first else part for part in parts]
 
         def apply(i: int, j: int) -> None:
             tile = self.tile(i, j)
-            segment(tile, by_cluster[i], sums[:, self.blocks[j]], by_rows=True)
+            segment(tile, rows[i], sums[:, self.blocks[j]], by_rows=True)
             if i != j:
                 segment(tile, parts[j], sums[:, self.blocks[i]], by_rows=False)
 

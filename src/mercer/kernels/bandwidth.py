@@ -20,6 +20,7 @@ from mercer.kernels.base import CompiledKernel, Kernel, positive
 from mercer.sources import Matrix, content_hash, is_sparse
 
 _SAMPLE = 512
+_ROWS = 4096
 _NOTHING = 0.01  # of a point's own similarity, shared with all others together: nearly the identity
 _EVERYTHING = 1e-3  # mean of 1 - similarity: nearly constant
 
@@ -29,7 +30,10 @@ class KernelScaleWarning(UserWarning):
 
 
 def choose_gamma(
-    gamma: float | str, X: Matrix, kind: type[CompiledKernel], sample_weight: NDArray[np.float64] | None = None
+    gamma: float | str,
+    X: Matrix,
+    kind: type[CompiledKernel],
+    sample_weight: NDArray[np.float64] | None = None,
 ) -> float:
     """Return `gamma` as a number, chosen from `X`, shape (n, d), if it is a word.
 
@@ -48,16 +52,19 @@ def choose_gamma(
         typical = _typical_size(X, kind, sample_weight)
     else:
         raise ValueError(f"gamma={gamma!r} is not known; give a number, 'scale', 'median' or 'auto'")
-    return float(1.0 / typical) if typical > 0 and np.isfinite(1.0 / typical) else 1.0
+    return 1.0 / typical if typical > 0 and np.isfinite(1.0 / typical) else 1.0
 
 
 def _variance(X: Matrix, weight: NDArray[np.float64] | None) -> float:
-    """Variance of all entries of `X` together; a row counts as often as its weight."""
+    """Variance of all entries of `X` together, in blocks; a row counts as often as its weight."""
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-    entries = X.astype(np.float64)
-    squares = entries.multiply(entries) if is_sparse(X) else entries * entries
-    mean = float((share @ entries).sum()) / X.shape[1]
-    return max(0.0, float((share @ squares).sum()) / X.shape[1] - mean * mean)
+    sums = np.zeros(2)
+    for start in range(0, X.shape[0], _ROWS):
+        part = X[start : start + _ROWS].astype(np.float64)
+        squares = part.multiply(part) if is_sparse(part) else part * part
+        sums += [(share[start : start + _ROWS] @ entries).sum() for entries in (part, squares)]
+    mean, square = sums / X.shape[1]
+    return float(max(0.0, square - mean * mean))
 
 
 def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.float64] | None) -> float:
@@ -81,7 +88,7 @@ def _distinct_sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Mat
     if len(few) > 8 * _SAMPLE:
         few = few[keys[few] <= np.partition(keys[few], 4 * _SAMPLE)[4 * _SAMPLE]]
     _, first, group = np.unique(keys[few], return_index=True, return_inverse=True)
-    total = np.bincount(group, weights=weight[few])
+    total = np.bincount(group, weights=weight[few]).astype(np.float64, copy=False)
     return X[few[first[:_SAMPLE]]].astype(np.float64), total[:_SAMPLE]
 
 
@@ -95,7 +102,8 @@ def _pairwise(rows: Matrix, kind: type[CompiledKernel]) -> NDArray[np.float64]:
         rows = rows - rows.mean(axis=0)
         products = rows @ rows.T
         distances = np.add.outer(products.diagonal(), products.diagonal()) - 2 * products
-    return np.maximum(distances, 0.0)
+    clipped: NDArray[np.float64] = np.maximum(distances, 0.0)
+    return clipped
 
 
 def _weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:

@@ -82,7 +82,8 @@ class Panels:
     @property
     def n(self) -> int:
         """Number of rows, which are the block's columns."""
-        return self.rows.n
+        count: int = self.rows.n
+        return count
 
 
 class Kernel(ABC):
@@ -143,7 +144,12 @@ class CompiledKernel(Kernel):
     @property
     def spec(self) -> _core.KernelSpec:
         """Kind and parameters, as the core takes them."""
-        return (self.kind, getattr(self, "gamma", 1.0), getattr(self, "coef0", 0.0), getattr(self, "degree", 1))
+        return (
+            self.kind,
+            getattr(self, "gamma", 1.0),
+            getattr(self, "coef0", 0.0),
+            getattr(self, "degree", 1),
+        )
 
     def rows(self, X: Matrix, like: KernelRows | None = None) -> KernelRows:
         """Prepare the rows of `X`; with `like`, shifted by the same origin."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,7 +69,7 @@ def make_kernel(
     kind = KERNELS.get(_ALIASES.get(kernel, kernel))
     if kind is None:
         raise ValueError(f"kernel={kernel!r} is not known; choose from {', '.join(names())}, or pass a callable")
-    fields = kind.__dataclass_fields__
+    fields = inspect.signature(kind).parameters
     chosen: dict[str, Any] = {"degree": degree, "coef0": coef0}
     if "gamma" in fields:
         chosen["gamma"] = choose_gamma(gamma, X, kind, sample_weight)

@@ -76,9 +76,7 @@ def plan_exact(
         )
     if kernel_bytes + needs.work > limit:
         raise MemoryError(_advice(choice, n_samples, kernel_bytes, needs, limit, budget))
-    return Plan(
-        "exact", choice, n_samples, n_features, n_clusters, kernel_bytes, needs.work, memory_limit, (reason,)
-    )
+    return Plan("exact", choice, n_samples, n_features, n_clusters, kernel_bytes, needs.work, memory_limit, (reason,))
 
 
 def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
@@ -95,7 +93,7 @@ def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
 
 def _advice(choice: str, n: int, kernel_bytes: int, needs: _Needs, limit: int, budget: str) -> str:
     what = {
-        "memory": f"half of the {n:,} x {n:,} kernel matrix takes {format_bytes(kernel_bytes)} ({kernel_bytes:,} bytes)",
+        "memory": f"half of the {n:,} x {n:,} kernel matrix takes {kernel_bytes:,} bytes",
         "recompute": f"recomputing tiles takes {format_bytes(kernel_bytes)}",
         "precomputed": "the kernel matrix is given",
     }[choice]

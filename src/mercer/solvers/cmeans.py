@@ -87,22 +87,23 @@ def hard_c_means(
 
 
 def refill_empty(labels: Labels, distances: NDArray[np.float64], space: Space[Centers]) -> None:
-    """Give each empty cluster, in place, the point farthest from its centre among clusters with more than one.
+    """Give each empty cluster, in place, the point farthest from its centre, with its copies.
 
-    A cluster stays empty when no point is farther from its centre than rounding: then there are fewer distinct points
-    than clusters.
+    A point is left where it is if its cluster would be empty without it. A cluster stays empty when no point is
+    farther from its centre than rounding: then there are fewer distinct points than clusters.
     """
     heavy = space.weight > 0
     counts = np.bincount(labels[heavy], minlength=space.n_clusters)
     if counts.all():
         return
-    candidates = iter(np.argsort(np.where(heavy, -distances, np.inf), kind="stable"))
+    left = np.where(heavy, distances, 0.0)
     for cluster in np.flatnonzero(counts == 0):
-        for point in candidates:
-            if not heavy[point] or distances[point] <= space.resolution:
-                return
-            if counts[labels[point]] > 1:
-                counts[labels[point]] -= 1
-                labels[point] = cluster
-                counts[cluster] = 1
+        while left[point := int(np.argmax(left))] > space.resolution:
+            copies = heavy & (space.distances_to(np.array([point]))[0] <= space.resolution)
+            copies[point] = True
+            left[copies] = 0.0
+            lost = np.bincount(labels[copies], minlength=space.n_clusters)
+            if ((counts - lost)[lost > 0] > 0).all():
+                counts += np.where(np.arange(space.n_clusters) == cluster, lost.sum(), 0) - lost
+                labels[copies] = cluster
                 break

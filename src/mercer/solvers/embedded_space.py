@@ -16,7 +16,7 @@ from scipy import sparse
 from mercer import _core
 from mercer.engine.memory import aligned_empty
 from mercer.engine.threads import Threads, blocks
-from mercer.solvers.objective import partition_objective
+from mercer.solvers.objective import partition_objective, total_weights
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, core_rows, is_sparse
 
@@ -33,9 +33,7 @@ class ExplicitCenters:
     @property
     def means(self) -> NDArray[np.float64]:
         """The centres, shape (k, p); zero where a cluster is empty."""
-        return np.divide(
-            self.sums, self.totals[:, None], out=np.zeros_like(self.sums), where=self.totals[:, None] > 0
-        )
+        return np.divide(self.sums, self.totals[:, None], out=np.zeros_like(self.sums), where=self.totals[:, None] > 0)
 
 
 class EmbeddedSpace:
@@ -79,7 +77,8 @@ class EmbeddedSpace:
         products = self.Y[indices] @ self.Y.T
         products = products.toarray() if is_sparse(products) else products
         distances = self.norms - 2.0 * products.astype(np.float64) + self.norms[indices, None]
-        return np.maximum(distances, 0.0, out=distances)
+        clipped: NDArray[np.floating] = np.maximum(distances, 0.0)
+        return clipped
 
     def centers(self, labels: Labels) -> ExplicitCenters:
         """Weighted sums of the clusters' coordinates, block by block."""
@@ -97,7 +96,7 @@ class EmbeddedSpace:
         )
         sums = members @ self.Y[part]
         return ExplicitCenters(
-            np.asarray(sums.toarray() if is_sparse(sums) else sums), np.bincount(own, weight, self.n_clusters)
+            np.asarray(sums.toarray() if is_sparse(sums) else sums), total_weights(own, weight, self.n_clusters)
         )
 
     def assign(self, centers: ExplicitCenters, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:

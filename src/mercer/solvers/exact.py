@@ -83,6 +83,8 @@ class ImplicitModel:
         Which training points make up which centre, with their weights.
     scale, offset : array of shape (k,)
         distance = k(x, x) - 2 scale F + offset.
+    resolution : float
+        Squared distances below it are rounding, and zero.
     """
 
     kernel: Kernel | None
@@ -90,6 +92,7 @@ class ImplicitModel:
     members: Moves
     scale: NDArray[np.float64]
     offset: NDArray[np.float64]
+    resolution: float = 0.0
 
     def prepare(self, X: Matrix) -> KernelRows:
         """Prepare new rows as the training rows were (a matrix of kernel values is left as it is)."""
@@ -101,7 +104,8 @@ class ImplicitModel:
         """Squared distances of new rows to the centres, shape (m, k); infinite for an empty cluster."""
         diagonal, sums = self._sums(new, pool)
         squared = diagonal[:, None] - 2 * sums.T * self.scale + self.offset
-        return np.maximum(squared, 0.0, out=squared)
+        squared[squared <= self.resolution] = 0.0
+        return squared
 
     def nearest(self, new: KernelRows, pool: Threads) -> tuple[Labels, NDArray[np.float64]]:
         """Nearest centre of new rows and the squared distance to it, both of shape (m,).

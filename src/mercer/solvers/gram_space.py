@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.gram import Gram, Moves
-from mercer.solvers.objective import partition_objective
+from mercer.solvers.objective import partition_objective, total_weights
 from mercer.solvers.space import Labels
 
 _PARALLEL_FROM = 1 << 18  # entries of F: below, waking a thread costs more than the work
@@ -80,8 +80,8 @@ class GramSpace:
 
     def _finish(self, sums: NDArray[np.float64], labels: Labels) -> ImplicitCenters:
         own = self.weight * sums[labels, np.arange(self.n)]
-        totals = np.bincount(labels, self.weight, self.n_clusters)
-        return ImplicitCenters(sums, totals, np.bincount(labels, own, self.n_clusters))
+        totals = total_weights(labels, self.weight, self.n_clusters)
+        return ImplicitCenters(sums, totals, total_weights(labels, own, self.n_clusters))
 
     def assign(self, centers: ImplicitCenters, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:
         """Nearest centre from the sums; ties go to the lower cluster."""
@@ -90,7 +90,8 @@ class GramSpace:
         strips = blocks(self.n, _STRIP if centers.sums.size >= _PARALLEL_FROM else self.n)
         diagonal = self.gram.diagonal
         self.pool.map(
-            lambda s: _core.gram_assign(centers.sums[:, s], scale, offset, diagonal[s], new[s], distances[s]), strips
+            lambda s: _core.gram_assign(centers.sums[:, s], scale, offset, diagonal[s], new[s], distances[s]),
+            strips,
         )
         return new, distances
 

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def partition_objective(
-    constant: float, squared_sums: NDArray[np.float64], totals: NDArray[np.float64]
-) -> float:
+def total_weights(labels: NDArray[np.integer], weight: NDArray[np.float64], n_clusters: int) -> NDArray[np.float64]:
+    """Sum of `weight`, shape (n,), in each cluster, shape (n_clusters,)."""
+    return np.bincount(labels, weight, n_clusters).astype(np.float64, copy=False)
+
+
+def partition_objective(constant: float, squared_sums: NDArray[np.float64], totals: NDArray[np.float64]) -> float:
     """Objective of a partition.
 
     Parameters

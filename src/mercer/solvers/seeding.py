@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.solvers.space import Centers, Labels, Space
 
-_SCRAMBLE = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_GOLDEN = 0x9E3779B97F4A7C15
 
 
 def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Labels:
@@ -24,9 +24,9 @@ def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Label
     n_clusters : int
     seed : int
     """
-    x = keys ^ (np.uint64(seed) * _SCRAMBLE[0])
-    x = (x ^ (x >> np.uint64(30))) * _SCRAMBLE[1]
-    x = (x ^ (x >> np.uint64(27))) * _SCRAMBLE[2]
+    x = keys ^ np.uint64(seed * _GOLDEN % 2**64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # the finaliser of splitmix64
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((x ^ (x >> np.uint64(31))) % np.uint64(n_clusters)).astype(np.int32)
 
 
@@ -73,7 +73,8 @@ def _draw(mass: NDArray[np.float64], order: NDArray[np.intp], uniform: NDArray[n
     reached = np.cumsum(mass[order])
     positions = np.searchsorted(reached, uniform * reached[-1], side="right")
     last = int(np.searchsorted(reached, reached[-1]))  # never a point of mass zero, whatever the rounding
-    return order[np.minimum(positions, last)]
+    chosen: NDArray[np.intp] = order[np.minimum(positions, last)]
+    return chosen
 
 
 def _clean(space: Space[Centers], distances: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -1,0 +1,137 @@
+"""The core's functions with their buffers: every buffer has exactly the size asked for, so an overrun is seen."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from mercer import _core
+
+KINDS = ["linear", "rbf", "laplacian", "polynomial", "sigmoid", "cosine"]
+NORMS = {"rbf": 2, "laplacian": 1, "cosine": -2}
+L2, L1 = 0, 1
+
+few = settings(max_examples=20)
+
+# One, sizes around multiples of the row groups (6, 12) and of the panel widths (4 to 32), and any other.
+EDGES = sorted({m * q + r for m in (6, 8, 12, 16, 32) for q in (1, 2, 3) for r in (-1, 0, 1)})
+sizes = st.one_of(st.just(1), st.sampled_from(EDGES), st.integers(1, 140))
+sizes_or_none = st.one_of(st.just(0), sizes)
+widths = st.one_of(st.just(1), st.integers(2, 70))
+seeds = st.integers(0, 2**32 - 1)
+storages = st.sampled_from(["dense", "strided", "backwards", "csr", "csr slice"])
+
+
+def rounding(d, dtype):
+    """Relative error of an inner product of d terms, with room to spare."""
+    return (4 + 2 * np.sqrt(d)) * np.finfo(dtype).eps
+
+
+# ---- data -----------------------------------------------------------------------------------------------------
+
+
+def numbers(rng, shape, dtype, zeros=0.3):
+    """Normal numbers, some of them zero."""
+    return (rng.standard_normal(shape) * (rng.random(shape) >= zeros)).astype(dtype)
+
+
+def whole_numbers(rng, shape, dtype, largest=4):
+    """Small integers: sums and products of them are exact, and many are equal."""
+    return rng.integers(-largest, largest, shape, endpoint=True).astype(dtype)
+
+
+def core_rows(X, storage="dense"):
+    """Rows of the dense array `X` as the core sees them, stored in one of several ways; the rest of memory is NaN."""
+    if storage == "dense":
+        return _core.dense_rows(X.copy())
+    if storage == "strided":
+        wide = np.full((len(X), X.shape[1] + 3), np.nan, dtype=X.dtype)
+        wide[:, 1:-2] = X
+        return _core.dense_rows(wide[:, 1:-2])
+    if storage == "backwards":
+        return _core.dense_rows(X[::-1].copy()[::-1])
+    if storage == "csr":
+        return csr_rows(X)
+    around = np.full((2, X.shape[1]), np.nan, dtype=X.dtype)
+    return csr_rows(np.vstack([around, X, around])).slice(2, 2 + len(X))
+
+
+def csr_rows(X):
+    S = sparse.csr_array(X)
+    return _core.csr_rows(S.indptr.astype(np.int64), S.indices.astype(np.int32), S.data, S.shape[1])
+
+
+# ---- calls ----------------------------------------------------------------------------------------------------
+
+
+def spec(kind, gamma=1.0, coef0=1.0, degree=3):
+    return (KINDS.index(kind), gamma, coef0, degree)
+
+
+def norms(rows, power, dtype):
+    out = np.full(rows.n, np.nan, dtype=dtype)
+    _core.norms(rows, power, out)
+    return out
+
+
+def row_hash(rows):
+    out = np.zeros(rows.n, dtype=np.uint64)
+    _core.row_hash(rows, out)
+    return out
+
+
+def pack(rows, dtype, power=None):
+    """Packed rows with the norm of that power, or none."""
+    packed = np.full(_core.packed_size(rows.n, rows.d, np.dtype(dtype).itemsize), np.nan, dtype=dtype)
+    _core.pack(rows, None if power is None else norms(rows, power, dtype), packed)
+    return packed
+
+
+def kernel_block(kind, rows, columns, dtype, out=None, **parameters):
+    """Kernel values between two sets of core rows."""
+    power = NORMS.get(kind)
+    out = np.full((rows.n, columns.n), np.nan, dtype=dtype) if out is None else out
+    row_norms = None if power is None else norms(rows, power, dtype)
+    _core.kernel_block(spec(kind, **parameters), rows, row_norms, pack(columns, dtype, power), columns.n, out)
+    return out
+
+
+def kernel_product(kind, rows, columns, V, **parameters):
+    """Kernel values between two sets of core rows, times V."""
+    dtype, power = V.dtype, NORMS.get(kind)
+    out = np.full((rows.n, V.shape[1]), np.nan, dtype=dtype)
+    scratch = np.full(_core.product_scratch(dtype.itemsize), np.nan, dtype=dtype)
+    row_norms = None if power is None else norms(rows, power, dtype)
+    packed, packed_v = pack(columns, dtype, power), pack(_core.dense_rows(V.T.copy()), dtype)
+    _core.kernel_product(spec(kind, **parameters), rows, row_norms, packed, columns.n, packed_v, out, scratch)
+    return out
+
+
+def half_norms(C):
+    return (np.einsum("ij,ij->i", C, C, dtype=np.float64) / 2).astype(C.dtype)
+
+
+def assign(rows, C, metric=L2, *, weights=None, labels=None, want_distances=True, want_sums=True):
+    """Nearest centres; what was not asked for is None."""
+    dtype, (k, d) = C.dtype, C.shape
+    labels = np.full(rows.n, -1, dtype=np.int32) if labels is None else labels
+    distances = np.full(rows.n, np.nan, dtype=dtype) if want_distances else None
+    sums, totals = (np.zeros((k, d)), np.zeros(k)) if want_sums else (None, None)
+    scratch = np.full(_core.assign_scratch(d, dtype.itemsize), np.nan, dtype=dtype)
+    point_norms = norms(rows, 2, dtype) if metric == L2 else None
+    objective, moved = _core.assign(
+        rows, C, half_norms(C), metric, weights, point_norms, labels, distances, sums, totals, scratch
+    )
+    return objective, moved, labels, distances, sums, totals
+
+
+def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, labels=None, residual=0.0):
+    """One soft step from zero sums: objective, change, sums, totals."""
+    dtype, (k, d) = C.dtype, C.shape
+    sums, totals = np.zeros((k, d)), np.zeros(k)
+    scratch = np.full(_core.soft_scratch(k, d, dtype.itemsize), np.nan, dtype=dtype)
+    point_norms = (norms(rows, 2, dtype) + residual).astype(dtype)
+    objective, change = _core.soft_step(
+        rows, point_norms, C, half_norms(C), nu, m, weights, memberships, labels, sums, totals, scratch
+    )
+    return objective, change, sums, totals
