@@ -1,5 +1,7 @@
 """The core's functions with their buffers: every buffer has exactly the size asked for, so an overrun is seen."""
 
+from collections import namedtuple
+
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -111,27 +113,38 @@ def half_norms(C):
     return (np.einsum("ij,ij->i", C, C, dtype=np.float64) / 2).astype(C.dtype)
 
 
-def assign(rows, C, metric=L2, *, weights=None, labels=None, want_distances=True, want_sums=True):
-    """Nearest centres; what was not asked for is None."""
+Assigned = namedtuple("Assigned", "objective moved labels distances sums totals")
+Softened = namedtuple("Softened", "objective change memberships labels sums totals")
+
+
+def empty_sums(k, d):
+    return np.zeros((k, d)), np.zeros(k)
+
+
+def assign(rows, C, metric=L2, *, weights=None, labels=None, distances=True, sums=True):
+    """Nearest centres. `labels` is the previous ones; distances and sums are wanted, or not, or added to arrays."""
     dtype, (k, d) = C.dtype, C.shape
-    labels = np.full(rows.n, -1, dtype=np.int32) if labels is None else labels
-    distances = np.full(rows.n, np.nan, dtype=dtype) if want_distances else None
-    sums, totals = (np.zeros((k, d)), np.zeros(k)) if want_sums else (None, None)
+    labels = np.full(rows.n, -1, dtype=np.int32) if labels is None else labels.astype(np.int32)
+    distances = np.full(rows.n, np.nan, dtype=dtype) if distances else None
+    sums, totals = {True: empty_sums(k, d), False: (None, None)}[sums] if isinstance(sums, bool) else sums
     scratch = np.full(_core.assign_scratch(d, dtype.itemsize), np.nan, dtype=dtype)
     point_norms = norms(rows, 2, dtype) if metric == L2 else None
     objective, moved = _core.assign(
         rows, C, half_norms(C), metric, weights, point_norms, labels, distances, sums, totals, scratch
     )
-    return objective, moved, labels, distances, sums, totals
+    return Assigned(objective, moved, labels, distances, sums, totals)
 
 
-def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, labels=None, residual=0.0):
-    """One soft step from zero sums: objective, change, sums, totals."""
+def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True, residual=0, sums=None):
+    """One soft step. `memberships` is the previous ones; without `keep` neither they nor the labels are wanted."""
     dtype, (k, d) = C.dtype, C.shape
-    sums, totals = np.zeros((k, d)), np.zeros(k)
+    labels = np.full(rows.n, -1, dtype=np.int32) if keep else None
+    kept = np.zeros((rows.n, k)) if memberships is None else memberships
+    kept = kept.astype(dtype) if keep else None
+    sums, totals = empty_sums(k, d) if sums is None else sums
     scratch = np.full(_core.soft_scratch(k, d, dtype.itemsize), np.nan, dtype=dtype)
     point_norms = (norms(rows, 2, dtype) + residual).astype(dtype)
     objective, change = _core.soft_step(
-        rows, point_norms, C, half_norms(C), nu, m, weights, memberships, labels, sums, totals, scratch
+        rows, point_norms, C, half_norms(C), nu, m, weights, kept, labels, sums, totals, scratch
     )
-    return objective, change, sums, totals
+    return Softened(objective, change, kept, labels, sums, totals)

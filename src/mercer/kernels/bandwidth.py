@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
@@ -94,7 +95,7 @@ def _distinct_sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Mat
 
 def _pairwise(rows: Matrix, kind: type[CompiledKernel]) -> NDArray[np.float64]:
     if kind.name == "laplacian":
-        distances = manhattan_distances(rows) if is_sparse(rows) else cdist(rows, rows, "cityblock")
+        distances = manhattan_distances(_short_indices(rows)) if is_sparse(rows) else cdist(rows, rows, "cityblock")
     elif is_sparse(rows):
         products = (rows @ rows.T).toarray()
         distances = np.add.outer(products.diagonal(), products.diagonal()) - 2 * products
@@ -104,6 +105,12 @@ def _pairwise(rows: Matrix, kind: type[CompiledKernel]) -> NDArray[np.float64]:
         distances = np.add.outer(products.diagonal(), products.diagonal()) - 2 * products
     clipped: NDArray[np.float64] = np.maximum(distances, 0.0)
     return clipped
+
+
+def _short_indices(X: Matrix) -> Matrix:
+    """Return a CSR matrix with 32-bit indices, which is all that scikit-learn's l1 distances take."""
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return sparse.csr_array(parts, shape=X.shape)
 
 
 def _weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
