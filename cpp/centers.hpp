@@ -135,22 +135,26 @@ template <class T> inline vec<T> power(vec<T> v, T exponent) { // v >= 0; 0 and 
 }
 
 // Membership of one vector of points in every cluster from squared distances D (k rows, `ld` apart).
-// Fuzzy: ratios to the nearest centre, so that nothing overflows and a distance of zero takes its exact limit.
+// Fuzzy: ratios to the nearest centre, so that nothing overflows. At a distance of zero the exact limit is taken: a
+// point belongs to the centres it lies on, and to a possibilistic cluster of no width only at its centre.
 template <class T> inline void memberships(const SoftTask<T>& task, const T* D, T* U, Index ld) {
   const T exponent = T(1 / (task.m - 1));
   const vec<T> least = splat<T>(std::numeric_limits<T>::min() * T(1024));
   if (task.nu) {
     for (Index c = 0; c < task.k; c++) {
       const T nu = task.nu[c];
-      const vec<T> ratio = nu > 0 ? load<T>(D + c * ld) / nu : splat<T>(std::numeric_limits<T>::max());
-      store<T>(U + c * ld, T(1) / (T(1) + power<T>(ratio, exponent)));
+      const vec<T> d2 = load<T>(D + c * ld);
+      const vec<T> u = nu > 0 ? T(1) / (T(1) + power<T>(d2 / nu, exponent)) : vec<T>{};
+      store<T>(U + c * ld, select<T>(d2 > T(0), u, splat<T>(T(1))));
     }
     return;
   }
   vec<T> nearest = splat<T>(std::numeric_limits<T>::max()), total{};
-  for (Index c = 0; c < task.k; c++) nearest = minimum<T>(nearest, maximum<T>(load<T>(D + c * ld), least));
+  for (Index c = 0; c < task.k; c++) nearest = minimum<T>(nearest, load<T>(D + c * ld));
+  const ivec<T> at_center = nearest <= least;
   for (Index c = 0; c < task.k; c++) {
-    const vec<T> u = power<T>(nearest / maximum<T>(load<T>(D + c * ld), least), exponent);
+    const vec<T> d2 = maximum<T>(load<T>(D + c * ld), least), away = power<T>(nearest / d2, exponent);
+    const vec<T> u = select<T>(at_center, select<T>(d2 > least, vec<T>{}, splat<T>(T(1))), away);
     store<T>(U + c * ld, u);
     total += u;
   }

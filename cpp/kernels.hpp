@@ -20,7 +20,9 @@ template <class T> struct RbfMap { // norms: squared l2
 template <class T> struct LaplacianMap { // norms: l1
   using accumulate = AbsoluteDifference;
   T gamma;
-  vec<T> operator()(vec<T> v, T, vec<T>) const { return exp<T>(v * -gamma); }
+  vec<T> operator()(vec<T> v, T, vec<T>) const { // from a sparse row, rounding may leave a little below zero
+    return exp<T>(maximum<T>(v, vec<T>{}) * -gamma);
+  }
 };
 template <class T> struct PolynomialMap {
   using accumulate = Dot;

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -251,12 +252,28 @@ def test_verbose_says_what_happens(capsys):
 def test_the_plan_says_what_was_chosen_and_why():
     X, _ = groups(n=2100, dtype=np.float32)
     kept = KernelKMeans(3, gamma=0.3, memory_limit="1GB", random_state=0).fit(X)
-    small = KernelKMeans(3, gamma=0.3, memory_limit="5MB", n_jobs=1, random_state=0).fit(X)
+    small = KernelKMeans(3, gamma=0.3, memory_limit="9MB", n_jobs=1, random_state=0).fit(X)
     assert (kept.plan_.storage, small.plan_.storage) == ("memory", "recompute")
     assert "10.9 MB" in str(small.plan_)
-    assert "5.0 MB allowed" in str(small.plan_)
+    assert "9.0 MB allowed" in str(small.plan_)
     np.testing.assert_array_equal(kept.labels_, small.labels_)
     assert kept.inertia_ == small.inertia_
+
+
+@pytest.mark.parametrize("storage", ["memory", "recompute"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d", "k"), [(6000, 4, 3), (6000, 4, 40), (3000, 200, 5), (600, 3, 3)])
+def test_no_more_memory_is_taken_than_planned(n, d, k, dtype, storage):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(n, d)) + 2 * rng.integers(4, size=(n, 1)) + 50).astype(dtype)
+    model = KernelKMeans(k, storage=storage, n_init=2, random_state=0, n_jobs=2)
+    tracemalloc.start()
+    try:
+        model.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= model.plan_.total_bytes
 
 
 # ---- every parameter is read ------------------------------------------------------------------------------------
@@ -289,7 +306,7 @@ READ = {
     "n_init": ({"n_init": 1}, {"n_init": 20}),
     "max_iter": ({"init": "random", "max_iter": 1}, {"init": "random", "max_iter": 50}),
     "tol": ({"init": "random", "tol": 0.5}, {"init": "random", "tol": 0.0}),
-    "memory_limit": ({"memory_limit": "1GB"}, {"memory_limit": "3MB", "n_jobs": 1}),
+    "memory_limit": ({"memory_limit": "1GB"}, {"memory_limit": "6MB", "n_jobs": 1}),
     "random_state": ({"random_state": 0}, {"random_state": 1}),
 }
 

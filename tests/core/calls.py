@@ -24,9 +24,13 @@ seeds = st.integers(0, 2**32 - 1)
 storages = st.sampled_from(["dense", "strided", "backwards", "csr", "csr slice"])
 
 
+def eps(dtype):
+    return float(np.finfo(dtype).eps)
+
+
 def rounding(d, dtype):
     """Relative error of an inner product of d terms, with room to spare."""
-    return (4 + 2 * np.sqrt(d)) * np.finfo(dtype).eps
+    return (4 + 2 * np.sqrt(d)) * eps(dtype)
 
 
 # ---- data -----------------------------------------------------------------------------------------------------

@@ -6,8 +6,22 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.calls import L1, L2, assign, core_rows, empty_sums, few, numbers, rounding, seeds, sizes, sizes_or_none
-from core.calls import storages, whole_numbers, widths
+from core.calls import (
+    L1,
+    L2,
+    assign,
+    core_rows,
+    empty_sums,
+    few,
+    numbers,
+    rounding,
+    seeds,
+    sizes,
+    sizes_or_none,
+    storages,
+    whole_numbers,
+    widths,
+)
 
 metrics = pytest.mark.parametrize("metric", [L2, L1], ids=["l2", "l1"])
 NAMES = {L2: "l2", L1: "l1"}

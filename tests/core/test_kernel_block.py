@@ -10,6 +10,7 @@ from hypothesis import given
 from core.calls import (
     KINDS,
     core_rows,
+    eps,
     few,
     kernel_block,
     numbers,
@@ -34,18 +35,15 @@ PARAMETERS = {
 
 def largest_error(kind, X, Z, dtype):
     """Bound on |error| from rounding: that of the inner product or distance, times the slope of what follows."""
-    eps = rounding(X.shape[1], dtype)
-    lengths = np.linalg.norm(X, axis=1)[:, None], np.linalg.norm(Z, axis=1)
-    product = eps * lengths[0] * lengths[1]
-    if kind in ("rbf", "laplacian"):
-        size = lengths[0] ** 2 + lengths[1] ** 2
-        if kind == "laplacian":
-            size = np.abs(X).sum(axis=1)[:, None] + np.abs(Z).sum(axis=1)
-        return eps * (1 + PARAMETERS[kind]["gamma"] * size)
+    rounded, parameters = rounding(X.shape[1], dtype), PARAMETERS[kind]
+    left, right = np.linalg.norm(X, axis=1)[:, None], np.linalg.norm(Z, axis=1)
+    if kind == "rbf":
+        return rounded * (1 + parameters["gamma"] * (left**2 + right**2))
+    if kind == "laplacian":
+        return rounded * (1 + parameters["gamma"] * (np.abs(X).sum(axis=1)[:, None] + np.abs(Z).sum(axis=1)))
     if kind == "polynomial":
-        base = 0.5 + 0.1 * lengths[0] * lengths[1]
-        return eps * 5 * base**5 * 2
-    return {"linear": product, "sigmoid": 0.03 * product + eps, "cosine": eps}[kind]
+        return rounded * 10 * (parameters["coef0"] + parameters["gamma"] * left * right) ** parameters["degree"]
+    return rounded * (1 + {"linear": 1, "sigmoid": parameters.get("gamma"), "cosine": 0}[kind] * left * right)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +62,7 @@ def test_values(dtype, kind, n, m, d, seed, left, right):
 def test_every_degree(dtype, degree):
     X = np.array([[1.0], [-1.5], [0.5]], dtype=dtype)
     actual = kernel_block("polynomial", core_rows(X), core_rows(X), dtype, gamma=1, coef0=0, degree=degree)
-    np.testing.assert_allclose(actual, np.outer(X, X).astype(np.float64) ** degree, rtol=20 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(actual, np.outer(X, X).astype(np.float64) ** degree, rtol=20 * eps(dtype))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,17 +80,18 @@ def test_a_block_writes_nothing_beside_it(dtype, kind, n, m, d, seed, storage):
 
 @pytest.mark.parametrize("kind", KINDS)
 @few
-@given(n=sizes, m=sizes, d=widths, seed=seeds, sparse=storages)
-def test_slices_and_strides_give_the_same_bits(dtype, kind, n, m, d, seed, sparse):
+@given(n=sizes, m=sizes, d=widths, seed=seeds, storage=storages)
+def test_slices_and_strides_give_the_same_bits(dtype, kind, n, m, d, seed, storage):
     rng = np.random.default_rng(seed)
     X, Z = numbers(rng, (n, d), dtype), core_rows(numbers(rng, (m, d), dtype))
-    storage = "csr" if sparse.startswith("csr") else "dense"
-    rows = core_rows(X, storage)
+    rows = core_rows(X, "csr" if storage.startswith("csr") else "dense")
     whole = kernel_block(kind, rows, Z, dtype, **PARAMETERS[kind])
     cut = rng.integers(0, n + 1)
-    parts = [kernel_block(kind, part, Z, dtype, **PARAMETERS[kind]) for part in (rows.slice(0, cut), rows.slice(cut, n))]
+    parts = [
+        kernel_block(kind, part, Z, dtype, **PARAMETERS[kind]) for part in (rows.slice(0, cut), rows.slice(cut, n))
+    ]
     assert np.array_equal(np.vstack(parts), whole)
-    assert np.array_equal(kernel_block(kind, core_rows(X, sparse), Z, dtype, **PARAMETERS[kind]), whole)
+    assert np.array_equal(kernel_block(kind, core_rows(X, storage), Z, dtype, **PARAMETERS[kind]), whole)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -119,7 +118,7 @@ def test_no_columns(dtype, kind, storage):
     X = np.empty((5, 0), dtype=dtype)
     at_zero = {"rbf": 1, "laplacian": 1, "polynomial": 1, "sigmoid": np.tanh(1)}.get(kind, 0)
     block = kernel_block(kind, core_rows(X, storage), core_rows(X), dtype)
-    np.testing.assert_allclose(block, np.full((5, 5), at_zero), rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(block, np.full((5, 5), at_zero), rtol=4 * eps(dtype))
 
 
 # ---- the exponential and the hyperbolic tangent -------------------------------------------------------------------
@@ -159,7 +158,7 @@ def test_exponential_is_one_at_distance_zero(dtype, kind):
 def test_hyperbolic_tangent_is_accurate_and_bounded(dtype):
     x = np.concatenate([np.linspace(-0.1, 0.1, 2001), np.linspace(-30, 30, 2001), [-1e30, 1e30]]).astype(dtype)
     actual = kernel_block("sigmoid", core_rows(np.ones((1, 1), dtype=dtype)), core_rows(x[:, None]), dtype, coef0=0)[0]
-    np.testing.assert_allclose(actual, np.tanh(x.astype(np.float64)), rtol=0, atol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(actual, np.tanh(x.astype(np.float64)), rtol=0, atol=4 * eps(dtype))
     assert (actual[x == 0] == 0).all()
     assert np.abs(actual).max() == 1
 

@@ -6,8 +6,21 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.calls import KINDS, core_rows, few, kernel_block, kernel_product, numbers, rounding, seeds, sizes
-from core.calls import sizes_or_none, storages, widths
+from core.calls import (
+    KINDS,
+    core_rows,
+    eps,
+    few,
+    kernel_block,
+    kernel_product,
+    numbers,
+    rounding,
+    seeds,
+    sizes,
+    sizes_or_none,
+    storages,
+    widths,
+)
 from mercer import _core
 
 # Columns go through the cache 256 at a time.
@@ -33,7 +46,7 @@ def test_product_against_the_reference(dtype):
     X, Z, V = numbers(rng, (75, 20), dtype), numbers(rng, (300, 20), dtype), numbers(rng, (300, 9), dtype)
     expected = reference.kernel("rbf", X, Z, gamma=0.1) @ V
     actual = kernel_product("rbf", core_rows(X), core_rows(Z), V, gamma=0.1)
-    np.testing.assert_allclose(actual, expected, atol=50 * np.finfo(dtype).eps * np.abs(V).sum())
+    np.testing.assert_allclose(actual, expected, atol=50 * eps(dtype) * np.abs(V).sum())
 
 
 @few

@@ -28,7 +28,7 @@ from mercer.sources import Matrix, content_hash
 _METHODS = ("auto", "exact")
 _INITS = ("k-means++", "random")
 _RUNS = {"k-means++": 3, "random": 10}
-_LOOKED_AT = 32  # kernel columns, to see whether the matrix says anything
+_LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
 
 
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]

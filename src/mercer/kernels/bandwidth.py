@@ -2,7 +2,7 @@
 
 "scale" is 1 / (d var X), as in scikit-learn. "median" is 1 / (the median of |x - z|^2, or of |x - z|_1 for the
 laplacian, or of |x|^2 for kernels of the inner product). "auto" is "median" for distances and "scale" for products.
-The median is taken over at most 512 distinct rows drawn by their content, weighted, so that the order of the rows
+The median is taken over at most 256 distinct rows drawn by their content, weighted, so that the order of the rows
 does not matter and a weight is a repetition.
 """
 
@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from mercer.kernels.base import CompiledKernel, Kernel, positive
 from mercer.sources import Matrix, content_hash, is_sparse
 
-_SAMPLE = 512
+_SAMPLE = 256
 _ROWS = 4096
 _NOTHING = 0.01  # of a point's own similarity, shared with all others together: nearly the identity
 _EVERYTHING = 1e-3  # mean of 1 - similarity: nearly constant
@@ -82,7 +82,7 @@ def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.floa
 
 
 def _distinct_sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Matrix, NDArray[np.float64]]:
-    """Return at most 512 distinct rows in float64, the lowest by hash, and their total weights."""
+    """Return at most 256 distinct rows in float64, the lowest by hash, and their total weights."""
     keys = content_hash(X)
     weight = np.ones(len(keys)) if weight is None else weight
     few = np.flatnonzero(weight > 0)

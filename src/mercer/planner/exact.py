@@ -11,6 +11,7 @@ from mercer.gram import memory_bytes, recompute_bytes
 from mercer.planner.plan import Plan
 
 STORAGES = ("auto", "memory", "recompute")
+_CHOOSING = 4 * 10**6  # gamma from a sample of the rows
 _SHARE = 0.8  # of the memory that is free, when no limit is given
 
 
@@ -81,13 +82,13 @@ def plan_exact(
 
 def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
     sums = 2 * 8 * k * n  # of the best run so far and of the current one
-    columns = (2 + int(np.log(k))) * n * (itemsize + 3 * 8)  # k-means++
+    columns = max(16, 2 + int(np.log(k))) * n * (itemsize + 3 * 8)  # a look at the matrix; k-means++
     vectors = 12 * 8 * n  # labels, distances, weights, order
     rows = itemsize * n * (d + 1)  # shifted copy and norms
     return _Needs(
         memory_bytes(n, itemsize) + itemsize * n_jobs * (d + 1) * 1024,
         recompute_bytes(n, d, itemsize, n_jobs),
-        sums + columns + vectors + rows,
+        sums + columns + vectors + rows + _CHOOSING,
     )
 
 

@@ -1,0 +1,19 @@
+"""Run benchmarks by name, or all: python -m benchmarks [name ...]."""
+
+import importlib
+import sys
+
+ALL = ("core", "exact")
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks; 1 if something asked was not reached."""
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        sys.exit(f"no benchmark named {', '.join(unknown)}; there are {', '.join(ALL)}")
+    reached = [importlib.import_module(f"benchmarks.{name}").main() for name in names or ALL]
+    return 0 if all(reached) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
