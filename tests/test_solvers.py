@@ -81,7 +81,7 @@ def test_a_residual_raises_the_objective_by_its_sum():
     gap = more.objective(more.centers(labels)) - plain.objective(plain.centers(labels))
     assert gap == pytest.approx(residual.sum())
     np.testing.assert_array_equal(
-        more.assign(more.centers(labels), labels)[0], plain.assign(plain.centers(labels), labels)[0]
+        more.assign(more.centers(labels), labels).labels, plain.assign(plain.centers(labels), labels).labels
     )
 
 

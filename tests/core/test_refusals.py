@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from core.calls import L1, L2, assign, core_rows, kernel_block, pack, spec, whole_numbers
+from core.calls import L1, L2, core_rows, pack, spec, whole_numbers
 from mercer import _core
+
+
+@pytest.fixture(scope="module", autouse=True)
+def instruction_set():
+    """Arguments are checked before an instruction set comes into play: one is enough."""
+    return _core.active()
+
 
 N, M, K, D, P = 9, 7, 3, 5, 4  # rows, columns of a kernel block, clusters, features, columns of a right factor
 
@@ -149,32 +156,43 @@ OPTIONAL = {
     "assign": {"weights", "distances"},
     "soft_step": {"weights", "memberships", "labels", "nu"},
 }
-# A smaller array that is as valid: fewer rows, or other features of rows that stand alone.
+# Arrays that are valid after all: they stand alone, or nothing refers to what was taken away.
 FINE = {
     ("dense_rows", "array", shorter),
     ("dense_rows", "array", narrower),
     ("dense_rows", "array", other_precision),
-    ("segment rows", "tile", narrower),
-    ("segment columns", "tile", shorter),
+    ("csr_rows", "indptr", shorter),
+    ("csr_rows", "data", other_precision),
+    ("kernel_product", "out", narrower),
+    ("segment rows", "tile", shorter),
+    ("segment rows", "tile", other_precision),
+    ("segment columns", "tile", narrower),
+    ("segment columns", "tile", other_precision),
+    ("gram_assign", "F", shorter),
+    ("gram_assign", "F", narrower),
     ("hadamard", "a", shorter),
+    ("hadamard", "a", other_precision),
 }
-# What must be refused although it fits in size: smaller than what belongs with it.
-FINE_FOR = {"segment rows": {"F", "tile"}, "segment columns": {"F", "tile"}}
 
 
-def spoilt():
-    """Every (function, argument, way to spoil it)."""
-    for name, arguments in valid_calls(np.float32).items():
-        for argument, value in arguments.items():
-            if not isinstance(value, np.ndarray):
-                continue
-            ways = [shorter, other_dtype, other_precision, scattered, deeper, swapped]
-            ways += [narrower] if value.ndim == 2 else []
-            ways += [read_only] if argument in OUTPUTS.get(name, ()) else []
-            ways += [nothing] if argument not in OPTIONAL.get(name, ()) else []
-            for way in ways:
-                if (name, argument, way) not in FINE:
-                    yield pytest.param(name, argument, way, id=f"{name}-{argument}-{way.__name__}")
+def ways_to_spoil(name, argument, value):
+    ways = {shorter, other_dtype, other_precision, scattered, deeper, swapped, nothing}
+    if value.ndim == 2:
+        ways.add(narrower)
+    if argument in OUTPUTS.get(name, ()):
+        ways.add(read_only)
+    if argument in OPTIONAL.get(name, ()):
+        ways.remove(nothing)
+    return sorted(ways - {way for *place, way in FINE if place == [name, argument]}, key=lambda way: way.__name__)
+
+
+SPOILT = [
+    pytest.param(name, argument, way, id=f"{name}-{argument}-{way.__name__}")
+    for name, arguments in valid_calls(np.float32).items()
+    for argument, value in arguments.items()
+    if isinstance(value, np.ndarray)
+    for way in ways_to_spoil(name, argument, value)
+]
 
 
 def test_valid_calls_are_accepted(dtype):
@@ -182,9 +200,113 @@ def test_valid_calls_are_accepted(dtype):
         call(name, arguments)
 
 
-@pytest.mark.parametrize(("name", "argument", "way"), spoilt())
+@pytest.mark.parametrize(("name", "argument", "way"), SPOILT)
 def test_spoilt_array(dtype, name, argument, way):
     arguments = valid_calls(dtype)[name]
     arguments[argument] = way(arguments[argument])
     with pytest.raises((TypeError, ValueError)):
         call(name, arguments)
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------
+
+
+def int32(*values):
+    return np.array(values, dtype=np.int32)
+
+
+NUMBERS = [
+    ("csr_rows", "d", 4, "column index"),
+    ("csr_rows", "d", -1, "number of columns"),
+    ("csr_rows", "d", 2**60, "number of columns"),
+    ("csr_rows", "indices", int32(0, -1, 2), "column index"),
+    ("csr_rows", "indptr", np.array([0, 2, 4]), "indptr"),
+    ("csr_rows", "indptr", np.array([-1, 2, 3]), "indptr"),
+    ("csr_rows", "indptr", np.array([0, 3, 2]), "indptr"),
+    ("csr_rows", "indptr", np.empty(0, dtype=np.int64), "indptr"),
+    ("norms", "power", 0, "power"),
+    ("norms", "power", 3, "power"),
+    ("kernel_block", "kernel", (6, 1.0, 0.0, 1), "kind"),
+    ("kernel_block", "kernel", (-1, 1.0, 0.0, 1), "kind"),
+    ("kernel_block", "kernel", (3, 1.0, 0.0, 0), "degree"),
+    ("kernel_block", "m", -1, "packed"),
+    ("kernel_block", "m", M + 1, "out"),
+    ("kernel_block", "m", 2**62, "packed"),
+    ("kernel_product", "kernel", (6, 1.0, 0.0, 1), "kind"),
+    ("kernel_product", "m", -1, "packed"),
+    ("kernel_product", "m", 0, "packed"),
+    ("kernel_product", "m", 100, "packed"),
+    ("kernel_product", "m", 2**62, "packed"),
+    ("assign", "metric", 2, "metric"),
+    ("assign", "metric", -1, "metric"),
+    ("assign", "centers", np.empty((0, D)), "centre"),
+    ("soft_step", "centers", np.empty((0, D)), "centre"),
+    ("soft_step", "m", 1.0, "m must"),
+    ("soft_step", "m", 0.5, "m must"),
+    ("soft_step", "m", np.nan, "m must"),
+    ("soft_step", "m", np.inf, "m must"),
+    ("segment rows", "position", int32(1, 3, N), "position"),
+    ("segment rows", "position", int32(-1, 3, 4), "position"),
+    ("segment rows", "old", int32(0, K, 1), "cluster"),
+    ("segment rows", "new", int32(0, 1, -2), "cluster"),
+    ("segment columns", "position", int32(1, 3, M), "position"),
+    ("segment columns", "position", int32(3, 1, 4), "ascend"),
+    ("segment columns", "position", int32(3, 3, 4), "ascend"),
+    ("segment columns", "new", int32(0, K, 1), "cluster"),
+    ("gram_assign", "F", np.empty((0, N)), "cluster"),
+    ("hadamard", "a", np.ones((2, 0)), "power of two"),
+    ("hadamard", "a", np.ones((2, 12)), "power of two"),
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "value", "message"), NUMBERS)
+def test_number_out_of_range(dtype, name, argument, value, message):
+    arguments = valid_calls(dtype)[name]
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and name != "gram_assign":
+        value = value.astype(dtype)
+    with pytest.raises(ValueError, match=message):
+        call(name, arguments | {argument: value})
+
+
+@pytest.mark.parametrize(("begin", "end"), [(-1, 2), (3, 2), (0, N + 1), (N + 1, N + 1)])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_slice_out_of_range(dtype, storage, begin, end):
+    rows = core_rows(np.ones((N, D), dtype=dtype), storage)
+    with pytest.raises(ValueError, match="slice"):
+        rows.slice(begin, end)
+
+
+def test_l2_needs_the_points_norms_and_l1_does_not(dtype):
+    arguments = valid_calls(dtype)["assign"] | {"norms": None}
+    with pytest.raises(ValueError, match="norms"):
+        call("assign", arguments)
+    call("assign", arguments | {"metric": L1})
+
+
+def test_sums_and_totals_go_together(dtype):
+    arguments = valid_calls(dtype)["assign"]
+    for missing in ("sums", "totals"):
+        with pytest.raises(ValueError, match="both sums and totals"):
+            call("assign", arguments | {missing: None})
+
+
+def test_rows_of_another_type(dtype):
+    other = {np.float32: np.float64, np.float64: np.float32}[dtype]
+    for name, arguments in valid_calls(dtype).items():
+        for argument in ("rows", "points"):
+            if argument in arguments and name != "row_hash":
+                with pytest.raises(TypeError):
+                    call(name, arguments | {argument: core_rows(np.ones((N, D), dtype=other))})
+
+
+@pytest.mark.parametrize("function", ["packed_size", "assign_scratch", "soft_scratch", "product_scratch"])
+def test_sizes_of_buffers(function):
+    arguments = {"packed_size": (3, 4), "assign_scratch": (4,), "soft_scratch": (3, 4), "product_scratch": ()}[function]
+    size = getattr(_core, function)
+    assert size(*arguments, 4) > 0
+    with pytest.raises(ValueError, match="itemsize"):
+        size(*arguments, 2)
+    for position in range(len(arguments)):
+        negative = [*arguments[:position], -1, *arguments[position + 1 :]]
+        with pytest.raises(ValueError, match="negative"):
+            size(*negative, 4)

@@ -57,15 +57,26 @@ def choose_gamma(
 
 
 def _variance(X: Matrix, weight: NDArray[np.float64] | None) -> float:
-    """Variance of all entries of `X` together, in blocks; a row counts as often as its weight."""
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-    sums = np.zeros(2)
+    """Variance of all entries of `X` together, added in the order of the rows' hashes."""
+    first, weight = _distinct(content_hash(X), weight)
+    count = weight.sum() * X.shape[1]
+    mean = (weight * _sums_of_rows(X, 0.0, 1)[first]).sum() / count
+    return float((weight * _sums_of_rows(X, mean, 2)[first]).sum() / count)
+
+
+def _sums_of_rows(X: Matrix, origin: float, power: int) -> NDArray[np.float64]:
+    """Sum of (x - origin)^power over the entries of every row, in blocks."""
+    sums = np.empty(X.shape[0])
     for start in range(0, X.shape[0], _ROWS):
         part = X[start : start + _ROWS].astype(np.float64)
-        squares = part.multiply(part) if is_sparse(part) else part * part
-        sums += [(share[start : start + _ROWS] @ entries).sum() for entries in (part, squares)]
-    mean, square = sums / X.shape[1]
-    return float(max(0.0, square - mean * mean))
+        if is_sparse(part):
+            part.sum_duplicates()
+            part.data = (part.data - origin) ** power
+            absent = (X.shape[1] - np.diff(part.indptr)) * (0.0 - origin) ** power
+            sums[start : start + _ROWS] = np.asarray(part.sum(axis=1)).ravel() + absent
+        else:
+            sums[start : start + _ROWS] = ((part - origin) ** power).sum(axis=1)
+    return sums
 
 
 def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.float64] | None) -> float:
@@ -83,14 +94,32 @@ def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.floa
 
 def _distinct_sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Matrix, NDArray[np.float64]]:
     """Return at most 256 distinct rows in float64, the lowest by hash, and their total weights."""
-    keys = content_hash(X)
+    first, total = _distinct(content_hash(X), weight, _SAMPLE)
+    return X[first].astype(np.float64), total
+
+
+def _distinct(
+    keys: NDArray[np.uint64], weight: NDArray[np.float64] | None, at_most: int | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Where each distinct key first has a weight, in the keys' order, and the total weight of each."""
     weight = np.ones(len(keys)) if weight is None else weight
     few = np.flatnonzero(weight > 0)
-    if len(few) > 8 * _SAMPLE:
-        few = few[keys[few] <= np.partition(keys[few], 4 * _SAMPLE)[4 * _SAMPLE]]
+    if at_most is not None:
+        few = few[_hold_the_lowest(keys[few], at_most)]
     _, first, group = np.unique(keys[few], return_index=True, return_inverse=True)
     total = np.bincount(group, weights=weight[few]).astype(np.float64, copy=False)
-    return X[few[first[:_SAMPLE]]].astype(np.float64), total[:_SAMPLE]
+    return few[first[:at_most]], total[:at_most]
+
+
+def _hold_the_lowest(keys: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
+    """Mark keys among which are all copies of the `count` lowest, without sorting them all."""
+    size = 4 * count
+    while size < len(keys):
+        low: NDArray[np.bool_] = keys <= np.partition(keys, size)[size]
+        if len(np.unique(keys[low])) >= count:
+            return low
+        size *= 4
+    return np.ones(len(keys), dtype=bool)
 
 
 def _pairwise(rows: Matrix, kind: type[CompiledKernel]) -> NDArray[np.float64]:
@@ -163,6 +192,6 @@ def _better_gamma(kernel: Kernel, X: Matrix) -> str | None:
     better = choose_gamma("auto", X, type(kernel))
     if 0.1 < better / gamma < 10:  # the width is not what is wrong
         return None
-    return f"Try gamma={better:.3g} (gamma='auto'), about {max(better / gamma, gamma / better):.1g} times " + (
+    return f"Try gamma={better:.3g} (gamma='auto'), about {max(better / gamma, gamma / better):,.0f} times " + (
         "larger." if better > gamma else "smaller."
     )

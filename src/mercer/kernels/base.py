@@ -50,6 +50,8 @@ class KernelRows:
             return None
         out = np.empty(self.n, dtype=self.dtype)
         _core.norms(self.core, self.norm, out)
+        if self.norm > 0 and not np.isfinite(out).all():
+            raise ValueError(f"rows are too large for {self.dtype}: their norms overflow; scale the data")
         return out
 
     def slice(self, part: slice) -> KernelRows:

@@ -65,15 +65,15 @@ def hard_c_means(
     for number in range(1, max_iter + 1):
         started = time.perf_counter()
         # 1. and 2.
-        new, distances = space.assign(centers, labels)
-        refill_empty(new, distances, space)
-        moved = int(np.count_nonzero(new != labels))
+        found = space.assign(centers, labels)
+        refilled = refill_empty(found.labels, found.distances, space)
+        moved = int(np.count_nonzero(found.labels != labels))
         # 3.
         before = objective
         if moved:
-            centers = space.recentre(centers, labels, new)
+            centers = space.recentre(centers, labels, found, refilled)
             objective = space.objective(centers)
-        labels = new
+        labels = found.labels
         history.append(Iteration(objective, moved, time.perf_counter() - started))
         on_iteration(number, history[-1])
         if objective <= best_objective:
@@ -86,16 +86,17 @@ def hard_c_means(
     return Partition(labels, centers, objective, converged, tuple(history))
 
 
-def refill_empty(labels: Labels, distances: NDArray[np.float64], space: Space[Centers]) -> None:
+def refill_empty(labels: Labels, distances: NDArray[np.floating], space: Space[Centers]) -> bool:
     """Give each empty cluster, in place, the point farthest from its centre, with its copies.
 
-    A point is left where it is if its cluster would be empty without it. A cluster stays empty when no point is
+    Returns whether a label was changed. A point is left where it is if its cluster would be empty without it. A cluster stays empty when no point is
     farther from its centre than rounding: then there are fewer distinct points than clusters.
     """
     heavy = space.weight > 0
     counts = np.bincount(labels[heavy], minlength=space.n_clusters)
     if counts.all():
-        return
+        return False
+    before = labels.copy()
     left = np.where(heavy, distances, 0.0)
     for cluster in np.flatnonzero(counts == 0):
         while left[point := int(np.argmax(left))] > space.resolution:
@@ -107,3 +108,4 @@ def refill_empty(labels: Labels, distances: NDArray[np.float64], space: Space[Ce
                 counts += np.where(np.arange(space.n_clusters) == cluster, lost.sum(), 0) - lost
                 labels[copies] = cluster
                 break
+    return not np.array_equal(before, labels)

@@ -17,7 +17,7 @@ from mercer import _core
 from mercer.engine.memory import aligned_empty
 from mercer.engine.threads import Threads, blocks
 from mercer.solvers.objective import partition_objective, total_weights
-from mercer.solvers.space import Labels
+from mercer.solvers.space import Assignment, Labels
 from mercer.sources import Matrix, core_rows, is_sparse
 
 _BLOCK_VALUES = 1 << 20
@@ -48,6 +48,8 @@ class EmbeddedSpace:
     pool : Threads
     residual : array of shape (n,), optional
         What the coordinates leave of k(x, x).
+    metric : {0, 1}
+        Nearest in l2 or in l1; centres are means either way.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class EmbeddedSpace:
         n_clusters: int,
         pool: Threads,
         residual: NDArray[np.floating] | None = None,
+        metric: int = 0,
     ) -> None:
         self.Y = Y
         self.rows = core_rows(Y)
@@ -64,6 +67,8 @@ class EmbeddedSpace:
         self.weight = weight
         self.n_clusters = n_clusters
         self.pool = pool
+        self.metric = metric
+        self.weights = None if (weight == 1).all() else weight.astype(Y.dtype)
         self.norms = np.empty(self.n, dtype=Y.dtype)
         _core.norms(self.rows, 2, self.norms)
         if residual is not None:
@@ -85,9 +90,11 @@ class EmbeddedSpace:
         parts = self.pool.map(lambda part: self._sums(part, labels), self.blocks)
         return _add_up(parts)
 
-    def recentre(self, centers: ExplicitCenters, old: Labels, new: Labels) -> ExplicitCenters:
-        """Sum again: a pass costs no more than the assignment did."""
-        return self.centers(new)
+    def recentre(
+        self, centers: ExplicitCenters, old: Labels, found: Assignment[ExplicitCenters], refilled: bool
+    ) -> ExplicitCenters:
+        """Take the sums of the same pass, unless labels were changed after it."""
+        return self.centers(found.labels) if refilled or found.centers is None else found.centers
 
     def _sums(self, part: slice, labels: Labels) -> ExplicitCenters:
         own, weight = labels[part], self.weight[part]
@@ -99,22 +106,25 @@ class EmbeddedSpace:
             np.asarray(sums.toarray() if is_sparse(sums) else sums), total_weights(own, weight, self.n_clusters)
         )
 
-    def assign(self, centers: ExplicitCenters, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:
-        """Nearest centre by the core; ties go to the lower cluster."""
+    def assign(self, centers: ExplicitCenters, labels: Labels) -> Assignment[ExplicitCenters]:
+        """Nearest centre by the core, with the sums of the new clusters; ties go to the lower cluster."""
         means = centers.means.astype(self.Y.dtype)
         half = (np.einsum("ij,ij->i", means, means, dtype=np.float64) / 2).astype(self.Y.dtype)
         half[centers.totals <= 0] = np.inf
         new, distances = labels.copy(), np.empty(self.n, dtype=self.Y.dtype)
-        self.pool.map(lambda part: self._assign(part, means, half, new, distances), self.blocks)
-        return new, distances.astype(np.float64)
+        parts = self.pool.map(lambda part: self._assign(part, means, half, new, distances), self.blocks)
+        return Assignment(new, distances, _add_up(parts))
 
     def _assign(
         self, part: slice, means: NDArray[Any], half: NDArray[Any], labels: Labels, distances: NDArray[Any]
-    ) -> None:
+    ) -> ExplicitCenters:
         scratch = aligned_empty(_core.assign_scratch(self.p, self.Y.dtype.itemsize), self.Y.dtype)
+        sums = ExplicitCenters(np.zeros((self.n_clusters, self.p)), np.zeros(self.n_clusters))
         rows = self.rows.slice(part.start, part.stop)
+        weight = None if self.weights is None else self.weights[part]
         norms, labels, distances = self.norms[part], labels[part], distances[part]
-        _core.assign(rows, means, half, 0, None, norms, labels, distances, None, None, scratch)
+        _core.assign(rows, means, half, self.metric, weight, norms, labels, distances, sums.sums, sums.totals, scratch)
+        return sums
 
     def objective(self, centers: ExplicitCenters) -> float:
         """Objective of the partition in the embedding, residuals included."""

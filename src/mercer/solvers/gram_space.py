@@ -16,7 +16,7 @@ from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.gram import Gram, Moves
 from mercer.solvers.objective import partition_objective, total_weights
-from mercer.solvers.space import Labels
+from mercer.solvers.space import Assignment, Labels
 
 _PARALLEL_FROM = 1 << 18  # entries of F: below, waking a thread costs more than the work
 _STRIP = 8192
@@ -69,21 +69,23 @@ class GramSpace:
         self.gram.add(sums, Moves.between(None, labels, self.weight), self.pool)
         return self._finish(sums, labels)
 
-    def recentre(self, centers: ImplicitCenters, old: Labels, new: Labels) -> ImplicitCenters:
+    def recentre(
+        self, centers: ImplicitCenters, old: Labels, found: Assignment[ImplicitCenters], refilled: bool
+    ) -> ImplicitCenters:
         """Update the sums in place with the points that moved, or start again if most did."""
-        moves = Moves.between(old, new, self.weight)
+        moves = Moves.between(old, found.labels, self.weight)
         if 2 * len(moves) > self.n:
             centers.sums[...] = 0.0
-            moves = Moves.between(None, new, self.weight)
+            moves = Moves.between(None, found.labels, self.weight)
         self.gram.add(centers.sums, moves, self.pool)
-        return self._finish(centers.sums, new)
+        return self._finish(centers.sums, found.labels)
 
     def _finish(self, sums: NDArray[np.float64], labels: Labels) -> ImplicitCenters:
         own = self.weight * sums[labels, np.arange(self.n)]
         totals = total_weights(labels, self.weight, self.n_clusters)
         return ImplicitCenters(sums, totals, total_weights(labels, own, self.n_clusters))
 
-    def assign(self, centers: ImplicitCenters, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:
+    def assign(self, centers: ImplicitCenters, labels: Labels) -> Assignment[ImplicitCenters]:
         """Nearest centre from the sums; ties go to the lower cluster."""
         scale, offset = centers.affine()
         new, distances = labels.copy(), np.empty(self.n)
@@ -93,7 +95,7 @@ class GramSpace:
             lambda s: _core.gram_assign(centers.sums[:, s], scale, offset, diagonal[s], new[s], distances[s]),
             strips,
         )
-        return new, distances
+        return Assignment(new, distances)
 
     def objective(self, centers: ImplicitCenters) -> float:
         """Kernel objective of the partition."""

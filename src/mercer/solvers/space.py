@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Labels = NDArray[np.int32]
 Centers = TypeVar("Centers")
+
+
+@dataclass(frozen=True)
+class Assignment(Generic[Centers]):
+    """Nearest centres: labels, squared distances to them, and the new centres where one pass gives both."""
+
+    labels: Labels
+    distances: NDArray[np.floating]
+    centers: Centers | None = None
 
 
 class Space(Protocol[Centers]):
@@ -36,11 +46,11 @@ class Space(Protocol[Centers]):
     def centers(self, labels: Labels) -> Centers:
         """Weighted means of the clusters of a partition."""
 
-    def assign(self, centers: Centers, labels: Labels) -> tuple[Labels, NDArray[np.float64]]:
-        """Nearest centre of every point and the squared distance to it; `labels` are those before."""
+    def assign(self, centers: Centers, labels: Labels) -> Assignment[Centers]:
+        """Nearest centre of every point; `labels` are those before."""
 
-    def recentre(self, centers: Centers, old: Labels, new: Labels) -> Centers:
-        """Centres after some points moved; `centers` may be overwritten."""
+    def recentre(self, centers: Centers, old: Labels, found: Assignment[Centers], refilled: bool) -> Centers:
+        """Centres of the labels found; `centers` may be overwritten, `refilled` says that labels were changed since."""
 
     def objective(self, centers: Centers) -> float:
         """Objective of the partition that `centers` are the means of."""

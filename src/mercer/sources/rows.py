@@ -20,7 +20,7 @@ def is_sparse(X: Matrix) -> bool:
 
 
 def core_rows(X: Matrix) -> _core.Rows:
-    """View of the rows of ``X``, shape (n, d), for the core: no copy when the columns are contiguous.
+    """View of the rows of ``X``, shape (n, d), for the core: no copy when the columns are contiguous and aligned.
 
     Examples
     --------
@@ -28,7 +28,8 @@ def core_rows(X: Matrix) -> _core.Rows:
     3
     """
     if not is_sparse(X):
-        return _core.dense_rows(X if X.strides[1] == X.itemsize else np.ascontiguousarray(X))
+        as_it_is = X.strides[1] == X.itemsize and X.flags.aligned
+        return _core.dense_rows(X if as_it_is else np.array(X, order="C"))
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
