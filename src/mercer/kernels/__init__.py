@@ -11,7 +11,7 @@ array([[1.  , 0.37],
 """
 
 from mercer.kernels.bandwidth import KernelScaleWarning, choose_gamma, warn_if_uninformative
-from mercer.kernels.base import CompiledKernel, Kernel, KernelRows, Panels
+from mercer.kernels.base import CompiledKernel, Factor, Kernel, KernelRows, Panels
 from mercer.kernels.distance import RBF, Laplacian
 from mercer.kernels.function import Function
 from mercer.kernels.product import Cosine, Linear, Polynomial, Sigmoid
@@ -22,6 +22,7 @@ __all__ = [
     "RBF",
     "CompiledKernel",
     "Cosine",
+    "Factor",
     "Function",
     "Kernel",
     "KernelRows",

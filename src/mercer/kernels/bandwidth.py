@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer.kernels.base import CompiledKernel, Kernel, positive
-from mercer.sources import Matrix, content_hash, is_sparse
+from mercer.sources import Matrix, content_hash, distinct_rows, is_sparse
 
 _SAMPLE = 256
 _ROWS = 4096
@@ -58,7 +58,7 @@ def choose_gamma(
 
 def _variance(X: Matrix, weight: NDArray[np.float64] | None) -> float:
     """Variance of all entries of `X` together, added in the order of the rows' hashes."""
-    first, weight = _distinct(content_hash(X), weight)
+    first, weight = distinct_rows(content_hash(X), weight)
     count = weight.sum() * X.shape[1]
     mean = (weight * _sums_of_rows(X, 0.0, 1)[first]).sum() / count
     return float((weight * _sums_of_rows(X, mean, 2)[first]).sum() / count)
@@ -80,7 +80,7 @@ def _sums_of_rows(X: Matrix, origin: float, power: int) -> NDArray[np.float64]:
 
 
 def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.float64] | None) -> float:
-    rows, weight = _distinct_sample(X, weight)
+    rows, weight = _sample(X, weight)
     if kind.geometry == "product":
         squares = rows.multiply(rows).sum(axis=1) if is_sparse(rows) else (rows * rows).sum(axis=1)
         return _weighted_median(np.asarray(squares).ravel(), weight)
@@ -92,34 +92,10 @@ def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.floa
     return _weighted_median(values, pairs)
 
 
-def _distinct_sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Matrix, NDArray[np.float64]]:
+def _sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Matrix, NDArray[np.float64]]:
     """Return at most 256 distinct rows in float64, the lowest by hash, and their total weights."""
-    first, total = _distinct(content_hash(X), weight, _SAMPLE)
+    first, total = distinct_rows(content_hash(X), weight, _SAMPLE)
     return X[first].astype(np.float64), total
-
-
-def _distinct(
-    keys: NDArray[np.uint64], weight: NDArray[np.float64] | None, at_most: int | None = None
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Where each distinct key first has a weight, in the keys' order, and the total weight of each."""
-    weight = np.ones(len(keys)) if weight is None else weight
-    few = np.flatnonzero(weight > 0)
-    if at_most is not None:
-        few = few[_hold_the_lowest(keys[few], at_most)]
-    _, first, group = np.unique(keys[few], return_index=True, return_inverse=True)
-    total = np.bincount(group, weights=weight[few]).astype(np.float64, copy=False)
-    return few[first[:at_most]], total[:at_most]
-
-
-def _hold_the_lowest(keys: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
-    """Mark keys among which are all copies of the `count` lowest, without sorting them all."""
-    size = 4 * count
-    while size < len(keys):
-        low: NDArray[np.bool_] = keys <= np.partition(keys, size)[size]
-        if len(np.unique(keys[low])) >= count:
-            return low
-        size *= 4
-    return np.ones(len(keys), dtype=bool)
 
 
 def _pairwise(rows: Matrix, kind: type[CompiledKernel]) -> NDArray[np.float64]:

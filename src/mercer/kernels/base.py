@@ -88,6 +88,30 @@ class Panels:
         return count
 
 
+class Factor:
+    """The right factor V, shape (m, p), of products K(X, Z) V; packed for the core when first needed.
+
+    Parameters
+    ----------
+    V : array of shape (m, p)
+    """
+
+    def __init__(self, V: NDArray[Any]) -> None:
+        self.V = V
+
+    @cached_property
+    def packed(self) -> NDArray[Any]:
+        """The columns of V as panels."""
+        m, p = self.V.shape
+        out = aligned_empty(_core.packed_size(p, m, self.V.dtype.itemsize), self.V.dtype)
+        _core.pack(_core.dense_rows(np.ascontiguousarray(self.V.T)), None, out)
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the packed columns, whose layout belongs to one instruction set."""
+        return {"V": self.V}
+
+
 class Kernel(ABC):
     """A kernel function k(x, z) on blocks of rows.
 
@@ -114,6 +138,12 @@ class Kernel(ABC):
     @abstractmethod
     def block(self, rows: KernelRows, panels: Panels, out: NDArray[Any]) -> None:
         """Write K(rows, panels) to `out`, shape (rows.n, panels.n)."""
+
+    def product(self, rows: KernelRows, panels: Panels, factor: Factor, out: NDArray[Any]) -> None:
+        """Write K(rows, panels) V to `out`, shape (rows.n, p)."""
+        block = np.empty((rows.n, panels.n), dtype=out.dtype)
+        self.block(rows, panels, block)
+        np.matmul(block, factor.V, out=out)
 
     @abstractmethod
     def diagonal(self, rows: KernelRows) -> NDArray[np.float64]:
@@ -171,6 +201,13 @@ class CompiledKernel(Kernel):
         """Write K(rows, panels) to `out`."""
         assert panels.packed is not None
         _core.kernel_block(self.spec, rows.core, rows.norms, panels.packed, panels.n, out)
+
+    def product(self, rows: KernelRows, panels: Panels, factor: Factor, out: NDArray[Any]) -> None:
+        """Write K(rows, panels) V to `out`; no kernel value leaves the cache."""
+        assert panels.packed is not None
+        itemsize = rows.dtype.itemsize
+        scratch = aligned_empty(_core.product_scratch(itemsize), rows.dtype)
+        _core.kernel_product(self.spec, rows.core, rows.norms, panels.packed, panels.n, factor.packed, out, scratch)
 
 
 def squared_norms(rows: KernelRows) -> NDArray[np.float64]:

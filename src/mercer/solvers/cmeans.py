@@ -89,7 +89,9 @@ def hard_c_means(
 def refill_empty(labels: Labels, distances: NDArray[np.floating], space: Space[Centers]) -> bool:
     """Give each empty cluster, in place, the point farthest from its centre, with its copies.
 
-    Returns whether a label was changed. A point is left where it is if its cluster would be empty without it. A cluster stays empty when no point is
+    Returns whether a label was changed.
+
+    A point is left where it is if its cluster would be empty without it. A cluster stays empty when no point is
     farther from its centre than rounding: then there are fewer distinct points than clusters.
     """
     heavy = space.weight > 0

@@ -37,6 +37,46 @@ def core_rows(X: Matrix) -> _core.Rows:
     return _core.csr_rows(np.ascontiguousarray(X.indptr, dtype=np.int64), indices, X.data, X.shape[1])
 
 
+def distinct_rows(
+    keys: NDArray[np.uint64], weight: NDArray[np.float64] | None = None, at_most: int | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Rows of distinct content, the lowest by hash, and the total weight of each with its copies.
+
+    The same rows come out whatever their order, and a weight is a repetition. Rows of no weight are left out.
+
+    Parameters
+    ----------
+    keys : array of shape (n,)
+        Content hash of the rows.
+    weight : array of shape (n,), optional
+    at_most : int, optional
+
+    Returns
+    -------
+    rows : array of shape (m,)
+        First row of each content, in the order of the hashes.
+    total : array of shape (m,)
+    """
+    weight = np.ones(len(keys)) if weight is None else weight
+    few = np.flatnonzero(weight > 0)
+    if at_most is not None:
+        few = few[_hold_the_lowest(keys[few], at_most)]
+    _, first, group = np.unique(keys[few], return_index=True, return_inverse=True)
+    total = np.bincount(group, weights=weight[few]).astype(np.float64, copy=False)
+    return few[first[:at_most]], total[:at_most]
+
+
+def _hold_the_lowest(keys: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
+    """Mark keys among which are all copies of the `count` lowest, without sorting them all."""
+    size = 4 * count
+    while size < len(keys):
+        low: NDArray[np.bool_] = keys <= np.partition(keys, size)[size]
+        if len(np.unique(keys[low])) >= count:
+            return low
+        size *= 4
+    return np.ones(len(keys), dtype=bool)
+
+
 def content_hash(X: Matrix) -> NDArray[np.uint64]:
     """Hash every row by its content, shape (n,): equal rows are equal, dense or sparse, float32 or float64.
 
