@@ -124,9 +124,7 @@ def main() -> None:
     known = "pendigits" in datasets.available()
     cases = [rings(quick), pendigits(quick)] if known else [rings(quick)]
 
-    print(
-        f"Best of {RUNS} starts for each method. The objective is that of the rbf kernel with the gamma of the set's last row.\n"
-    )
+    print(f"Best of {RUNS} starts for each method. The objective is that of rbf with the gamma of a set's last row.\n")
     print(f"{'data set':<11}{'method':<29}{'NMI':>6}{'kernel objective':>18}{'seconds':>9}")
     results = [compare(case) for case in cases]
     print()

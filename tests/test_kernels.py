@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mercer import kernels
-from mercer.kernels import KERNELS, Function, KernelRows, make_kernel
+from mercer.kernels import KERNELS, Factor, Function, KernelRows, make_kernel
 
 EXAMPLES = {
     "linear": kernels.Linear(),
@@ -38,7 +38,7 @@ def expected(kernel, X, Z=None):
 
 
 def by_python(X, Z, scale=1.0):
-    return scale * reference.rbf(X, Z)
+    return scale * reference.kernel("rbf", X, Z)
 
 
 # ---- values -------------------------------------------------------------------------------------------------------
@@ -204,6 +204,20 @@ def test_rows_can_be_pickled():
     assert (copy.core.n, copy.core.d) == (10, 3)
 
 
+@pytest.mark.parametrize("kernel", [*EXAMPLES.values(), Function(by_python)], ids=lambda kernel: kernel.name)
+@dtypes
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_product_is_the_block_times_the_factor(kernel, dtype, container):
+    X, Z, V = numbers(30, 6, dtype), numbers(300, 6, dtype, seed=1), numbers(300, 4, dtype, seed=2)
+    right = kernel.rows(container(Z))
+    factor, out = Factor(V), np.empty((30, 4), dtype=dtype)
+    for _ in range(2):  # the second time with what was packed the first
+        kernel.product(kernel.rows(container(X), like=right), kernel.panels(right), factor, out)
+        block = kernel(container(X), container(Z)).astype(np.float64)
+        bound = 100 * float(np.finfo(dtype).eps) * np.linalg.norm(block, axis=1)[:, None] * np.linalg.norm(V, axis=0)
+        assert (np.abs(out - block @ V) <= bound).all()
+
+
 # ---- definiteness -------------------------------------------------------------------------------------------------
 
 
@@ -292,7 +306,7 @@ def test_parameters_matter(kernel):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_function(dtype, container):
     X, Z = numbers(9, 4, dtype), numbers(300, 4, dtype, seed=1)
-    kernel = Function(lambda A, B, scale: scale * reference.kernel("rbf", A, B), {"scale": 3.0})
+    kernel = Function(by_python, {"scale": 3.0})
     block = kernel(container(X), container(Z))
     assert block.dtype == dtype
     np.testing.assert_allclose(block, 3 * reference.kernel("rbf", X, Z), rtol=2 * np.finfo(dtype).eps)

@@ -6,14 +6,13 @@ import pytest
 from core.calls import L1, L2, core_rows, pack, spec, whole_numbers
 from mercer import _core
 
+N, M, K, D, P = 9, 7, 3, 5, 4  # rows, columns of a kernel block, clusters, features, columns of a right factor
+
 
 @pytest.fixture(scope="module", autouse=True)
 def instruction_set():
     """Arguments are checked before an instruction set comes into play: one is enough."""
     return _core.active()
-
-
-N, M, K, D, P = 9, 7, 3, 5, 4  # rows, columns of a kernel block, clusters, features, columns of a right factor
 
 
 def small(rng, *shape, dtype):

@@ -42,8 +42,8 @@ def parse_bytes(limit: int | float | str | None) -> int | None:
         raise TypeError(f"memory_limit must be a number of bytes or a string such as '2GB', got {limit!r}")
     else:
         value = float(limit)
-    if not 0 < value < float("inf"):
-        raise ValueError(f"memory_limit must be positive and finite, got {limit!r}")
+    if not 1 <= value < float("inf"):
+        raise ValueError(f"memory_limit must be at least one byte and finite, got {limit!r}")
     return int(value)
 
 
@@ -56,7 +56,7 @@ def format_bytes(count: float) -> str:
     ('999 B', '7.2 GB')
     """
     for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
+        if count < 999.5 or unit == "TB":  # more is rounded to 1000
             break
         count /= 1000
     return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"

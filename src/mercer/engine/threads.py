@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
-from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -39,18 +38,38 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
 
 
-@lru_cache(maxsize=1)
-def _blas(process: int) -> Any:
-    """Find the BLAS libraries once per process (a scan costs a millisecond)."""
-    from threadpoolctl import ThreadpoolController
+class _OneBlasThread:
+    """Limits BLAS when the first of several pools starts, and restores it when the last of them ends."""
 
-    return ThreadpoolController()
+    def __init__(self) -> None:
+        from threadpoolctl import ThreadpoolController
+
+        self.libraries = ThreadpoolController()  # a scan costs a millisecond: one per process
+        self.lock = threading.Lock()
+        self.pools = 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.pools == 0:
+                self.limit = self.libraries.limit(limits=1, user_api="blas")
+            self.pools += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.pools -= 1
+            if self.pools == 0:
+                self.limit.restore_original_limits()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+_blas_of_process: dict[int, _OneBlasThread] = {}
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
     """Keep BLAS to one thread while our own threads run."""
-    context: AbstractContextManager[Any] = _blas(os.getpid()).limit(limits=1, user_api="blas")
-    return context
+    process = os.getpid()  # a forked child starts afresh
+    if process not in _blas_of_process:
+        _blas_of_process.setdefault(process, _OneBlasThread())
+    return _blas_of_process[process]
 
 
 class Threads:
@@ -75,6 +94,7 @@ class Threads:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        self._stack.enter_context(one_blas_thread())  # for one job too: BLAS rounds differently with more threads
         return self
 
     def __exit__(
@@ -88,7 +108,6 @@ class Threads:
     def _workers(self) -> ThreadPoolExecutor:
         """Start the threads when the first parallel call needs them: tiny fits never do."""
         if self._executor is None:
-            self._stack.enter_context(one_blas_thread())
             self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="mercer")
         return self._executor
 
@@ -110,10 +129,16 @@ class Threads:
                 function(i, j)
             return
         queue = _OrderedQueue(pairs)
+        futures: list[Future[None]] = []
         executor = self._workers()
-        futures = [executor.submit(queue.work, function) for _ in range(min(self.n_jobs, len(pairs)))]
-        for future in futures:
-            future.result()
+        try:
+            for _ in range(min(self.n_jobs, len(pairs))):
+                futures.append(executor.submit(queue.work, function))
+            for future in futures:
+                future.result()
+        finally:  # after an error or an interrupt nothing runs any more
+            queue.stop()
+            wait(futures)
 
 
 class _OrderedQueue:
@@ -122,7 +147,7 @@ class _OrderedQueue:
     def __init__(self, pairs: Sequence[tuple[int, int]]) -> None:
         self.pairs = pairs
         self.next = 0
-        self.failed = False
+        self.stopped = False
         self.changed = threading.Condition()
         self.done: dict[int, int] = {}
         self.turn: list[tuple[int, int]] = []
@@ -133,24 +158,28 @@ class _OrderedQueue:
                 seen[place] = seen.get(place, 0) + 1
                 self.done[place] = 0
 
+    def stop(self) -> None:
+        """Start no further pair."""
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+
     def work(self, function: Callable[[int, int], None]) -> None:
         while True:
             with self.changed:
                 position = self.next
                 self.next += 1
-                if position >= len(self.pairs) or self.failed:
+                if position >= len(self.pairs) or self.stopped:
                     return
                 (i, j), (turn_i, turn_j) = self.pairs[position], self.turn[position]
-                while (self.done[i] < turn_i or self.done[j] < turn_j) and not self.failed:
+                while (self.done[i] < turn_i or self.done[j] < turn_j) and not self.stopped:
                     self.changed.wait()
-                if self.failed:
+                if self.stopped:
                     return
             try:
                 function(i, j)
             except BaseException:
-                with self.changed:
-                    self.failed = True
-                    self.changed.notify_all()
+                self.stop()
                 raise
             with self.changed:
                 for place in {i, j}:

@@ -37,26 +37,6 @@ def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     return value
 
 
-def weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
-    """Check sample weights, shape (n,); None is all ones, a number is that for all."""
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}: one weight for each of the rows")
-    if not np.isfinite(weight).all():
-        raise ValueError("sample_weight contains NaN or infinity")
-    if (weight < 0).any():
-        raise ValueError(
-            f"sample_weight must not be negative; the weight of row {int(weight.argmin())} is {weight.min()}"
-        )
-    if not (weight > 0).any():
-        raise ValueError("sample_weight is zero for every row: there is nothing to cluster")
-    return weight
-
-
 def enough_rows(weight: NDArray[np.float64], n_clusters: int) -> None:
     """Check that there are as many rows (of positive weight) as clusters."""
     rows = len(weight)

@@ -23,11 +23,11 @@ from mercer.solvers import GramSpace, Iteration, Partition
 from mercer.solvers.exact import ImplicitModel, best_partition, medoids, starts
 from mercer.solvers.gram_space import ImplicitCenters
 from mercer.solvers.space import Labels
-from mercer.sources import Matrix, content_hash
+from mercer.sources import Matrix, check_weights, content_hash
 
 _METHODS = ("auto", "exact")
 _INITS = ("k-means++", "random")
-_RUNS = {"k-means++": 3, "random": 10}
+_RUNS = {"k-means++": 5, "random": 10}
 _LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
 
 
@@ -63,7 +63,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         First partition: greedy k-means++ in the feature space; random memberships; an integer array of n_samples
         labels; or an array (n_clusters, n_features) of points whose images are the first centres.
     n_init : int or "auto", default="auto"
-        Runs from different starts, the best of which is kept. "auto" is 3 for "k-means++", 10 for "random" and 1 for
+        Runs from different starts, the best of which is kept. "auto" is 5 for "k-means++", 10 for "random" and 1 for
         an array (for which any number means 1).
     max_iter : int, default=300
         Iterations of one run.
@@ -178,7 +178,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         data = self._validate(X, reset=True)
         self._check_parameters()
-        weight = checks.weights(sample_weight, data.shape[0])
+        weight = check_weights(sample_weight, data.shape[0])
         checks.enough_rows(weight, self.n_clusters)
         with Threads(self.n_jobs) as pool:
             plan = self._plan(data, pool)
@@ -367,7 +367,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         data = self._new(X)
         if self.kernel_ is None:
             raise ValueError("a score needs k(x, x) of the new points, which kernel='precomputed' does not give")
-        weight = checks.weights(sample_weight, data.shape[0])
+        weight = check_weights(sample_weight, data.shape[0])
         with Threads(self.n_jobs) as pool:
             return -float(weight @ self._model.nearest(self._model.prepare(data), pool)[1])
 

@@ -22,7 +22,7 @@ def memory_bytes(n: int, itemsize: int) -> int:
     Examples
     --------
     >>> memory_bytes(60_000, 4)
-    7324893184
+    7322374144
     """
     full, rest = divmod(n, block_size(n))
     size = block_size(n)

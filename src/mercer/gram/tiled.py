@@ -31,7 +31,7 @@ def tournament(count: int) -> list[tuple[int, int]]:
     Examples
     --------
     >>> tournament(3)
-    [(0, 0), (1, 1), (2, 2), (2, 0), (2, 1), (1, 0)]
+    [(0, 0), (1, 1), (2, 2), (1, 0), (2, 1), (2, 0)]
     """
     pairs = [(i, i) for i in range(count)]
     seats = count + count % 2  # an odd one out has a free round

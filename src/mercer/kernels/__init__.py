@@ -14,6 +14,7 @@ from mercer.kernels.bandwidth import KernelScaleWarning, choose_gamma, warn_if_u
 from mercer.kernels.base import CompiledKernel, Factor, Kernel, KernelRows, Panels
 from mercer.kernels.distance import RBF, Laplacian
 from mercer.kernels.function import Function
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.product import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.registry import KERNELS, make_kernel, names
 
@@ -31,6 +32,7 @@ __all__ = [
     "Linear",
     "Panels",
     "Polynomial",
+    "Precomputed",
     "Sigmoid",
     "choose_gamma",
     "make_kernel",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_array
 
 from mercer import _core
@@ -73,6 +74,15 @@ class KernelRows:
         part.origin = self.origin
         return part
 
+    def astype(self, dtype: DTypeLike) -> KernelRows:
+        """Return the same rows in another precision."""
+        other = copy.copy(self)
+        other.X = self.X.astype(dtype)
+        other.dtype = other.X.dtype
+        for derived in ("core", "norms"):
+            other.__dict__.pop(derived, None)
+        return other
+
 
 @dataclass(frozen=True)
 class Panels:
@@ -130,6 +140,17 @@ class Kernel(ABC):
     def rows(self, X: Matrix, like: KernelRows | None = None) -> KernelRows:
         """Prepare the rows of `X`; with `like`, in the same way as those."""
         return KernelRows(X)
+
+    def select(self, X: Matrix, indices: NDArray[np.integer]) -> KernelRows:
+        """Prepare some of the rows of `X` for the right-hand side of blocks."""
+        return self.rows(X[indices])
+
+    def square(self, rows: KernelRows) -> NDArray[np.float64]:
+        """K(rows, rows) in float64, for small factorisations."""
+        rows = rows.astype(np.float64)
+        out = np.empty((rows.n, rows.n))
+        self.block(rows, self.panels(rows), out)
+        return np.asarray((out + out.T) / 2)
 
     def panels(self, rows: KernelRows) -> Panels:
         """Pack the right-hand side of blocks, to be used with many left-hand sides."""

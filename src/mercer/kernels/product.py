@@ -99,7 +99,7 @@ class Sigmoid(CompiledKernel):
     --------
     >>> from mercer import kernels
     >>> kernels.Sigmoid(gamma=0.0045, coef0=0.11)([[1.0, 2.0]], [[3.0, 4.0]]).round(4)
-    array([[0.1583]])
+    array([[0.1582]])
     """
 
     gamma: float = 1.0

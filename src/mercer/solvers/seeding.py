@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.solvers.space import Centers, Labels, Space
-
-_GOLDEN = 0x9E3779B97F4A7C15
+from mercer.sources import scramble
 
 
 def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Labels:
@@ -24,10 +23,7 @@ def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Label
     n_clusters : int
     seed : int
     """
-    x = keys ^ np.uint64(seed * _GOLDEN % 2**64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # the finaliser of splitmix64
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((x ^ (x >> np.uint64(31))) % np.uint64(n_clusters)).astype(np.int32)
+    return (scramble(keys, seed) % np.uint64(n_clusters)).astype(np.int32)
 
 
 def k_means_plus_plus(

@@ -86,3 +86,17 @@ def content_hash(X: Matrix) -> NDArray[np.uint64]:
     out = np.empty(X.shape[0], dtype=np.uint64)
     _core.row_hash(core_rows(X), out)
     return out
+
+
+def scramble(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """Mix keys with a seed into new keys that look random: the finaliser of splitmix64.
+
+    Parameters
+    ----------
+    keys : array of shape (n,)
+    seed : int
+    """
+    x = keys ^ np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))

@@ -1,0 +1,149 @@
+"""Which rows stand for all: uniform, k-means, recursive ridge leverage scores, randomly pivoted Cholesky.
+
+All draw from distinct rows by their content, with probabilities that follow the weights, so that the order of the rows
+does not matter and a weight is a repetition. Beyond a few thousand rows they draw from a sample of them.
+
+References: Musco & Musco (2017) for recursive leverage; Chen, Epperly, Tropp & Webber (2023) for pivoted Cholesky.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from mercer import _core
+from mercer.engine.memory import aligned_empty
+from mercer.kernels import Kernel, KernelRows, Precomputed
+from mercer.sources import Matrix, content_hash, core_rows, distinct_rows, is_sparse, scramble
+
+RULES = ("uniform", "kmeans", "leverage", "pivoted-cholesky")
+_CANDIDATES = 8192
+_KMEANS_ITERATIONS = 10
+
+
+def choose_landmarks(
+    rule: str | NDArray[Any], kernel: Kernel, X: Matrix, weight: NDArray[np.float64], count: int, seed: int
+) -> KernelRows:
+    """Landmarks as the right-hand side of kernel blocks; fewer than `count` if there are fewer distinct rows.
+
+    Parameters
+    ----------
+    rule : str or array of shape (m, n_features)
+        One of "uniform", "kmeans", "leverage", "pivoted-cholesky", or the landmarks themselves.
+    kernel : Kernel
+    X : array or CSR matrix of shape (n, n_features)
+    weight : array of shape (n,)
+    count : int
+    seed : int
+    """
+    if not isinstance(rule, str):
+        return _given(rule, kernel, X)
+    if rule not in RULES:
+        raise ValueError(f"landmarks={rule!r} is not known; choose from {', '.join(map(repr, RULES))}, or give rows")
+    keys = np.arange(X.shape[0], dtype=np.uint64) if isinstance(kernel, Precomputed) else content_hash(X)
+    rows, total = distinct_rows(scramble(keys, seed), weight, max(_CANDIDATES, 4 * count))
+    rng, count = np.random.default_rng(seed), min(count, len(rows))
+    if rule == "kmeans":
+        if isinstance(kernel, Precomputed):
+            raise ValueError("landmarks='kmeans' needs rows, not a kernel matrix; use 'uniform' or 'pivoted-cholesky'")
+        return kernel.rows(_kmeans(X[rows], total, count, rng))
+    if rule == "uniform" or count == len(rows):
+        return kernel.select(X, rows[_draw(total, count, rng)])
+    candidates = kernel.select(X, rows)
+    pick = _leverage if rule == "leverage" else _pivoted_cholesky
+    return kernel.select(X, rows[pick(kernel, candidates, total, count, rng)])
+
+
+def _given(points: Any, kernel: Kernel, X: Matrix) -> KernelRows:
+    if isinstance(kernel, Precomputed):
+        indices = np.asarray(points)
+        if indices.ndim != 1 or indices.dtype.kind not in "iu":
+            raise ValueError("with a precomputed kernel, landmarks are given as an array of positions")
+        return kernel.select(X, indices)
+    points = points if is_sparse(points) else np.asarray(points)
+    if points.ndim != 2 or points.shape[1] != X.shape[1] or points.shape[0] == 0:
+        raise ValueError(f"landmarks have shape {points.shape}; expected (at least 1, {X.shape[1]})")
+    return kernel.rows(points.astype(X.dtype, copy=False))
+
+
+def _draw(mass: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Positions drawn without replacement in proportion to `mass`, in order: the first of exponential races."""
+    with np.errstate(divide="ignore"):
+        finish = rng.exponential(size=len(mass)) / mass
+    return np.sort(np.argsort(finish, kind="stable")[:count])
+
+
+def _kmeans(rows: Matrix, weight: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Means of a few iterations of k-means on the candidates."""
+    view, (n, d) = core_rows(rows), rows.shape
+    first = rows[_draw(weight, count, rng)]
+    centers = np.ascontiguousarray(first.toarray() if is_sparse(first) else first)
+    labels, norms = np.zeros(n, dtype=np.int32), np.empty(n, dtype=rows.dtype)
+    _core.norms(view, 2, norms)
+    scratch = aligned_empty(_core.assign_scratch(d, rows.dtype.itemsize), rows.dtype)
+    for _ in range(_KMEANS_ITERATIONS):
+        sums, totals = np.zeros((count, d)), np.zeros(count)
+        half = (np.einsum("ij,ij->i", centers, centers) / 2).astype(rows.dtype)
+        own = weight.astype(rows.dtype)
+        moved = _core.assign(view, centers, half, 0, own, norms, labels, None, sums, totals, scratch)[1]
+        filled = totals > 0
+        centers[filled] = sums[filled] / totals[filled, None]
+        if moved == 0:
+            break
+    return centers
+
+
+def _leverage(
+    kernel: Kernel, rows: KernelRows, weight: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw in proportion to ridge leverage scores, estimated on samples that double until they are all the rows."""
+    order = rng.permutation(rows.n)
+    size = min(rows.n, 2 * count)
+    chosen = order[:size]
+    while True:
+        scores = _ridge_scores(kernel, rows, chosen, order[:size], count) * weight[order[:size]]
+        chosen = np.sort(order[:size][_draw(np.maximum(scores, 1e-12 * scores.max()), count, rng)])
+        if size == rows.n:
+            return chosen
+        size = min(rows.n, 2 * size)
+
+
+def _ridge_scores(
+    kernel: Kernel, rows: KernelRows, sample: NDArray[np.intp], among: NDArray[np.intp], count: int
+) -> NDArray[np.float64]:
+    """Ridge leverage scores of the rows `among`, from the kernel matrix of a `sample`."""
+    inner = kernel.square(rows)[np.ix_(sample, sample)] if rows.n <= 64 else _between(kernel, rows, sample, sample)
+    across = _between(kernel, rows, among, sample)
+    values = linalg.eigvalsh(inner)
+    ridge = max(float(values[: max(1, len(values) - count // 2)].clip(0).sum()) / count, 1e-10 * float(values[-1]))
+    factor = linalg.cho_factor(inner + ridge * np.eye(len(sample)))
+    explained = np.einsum("ij,ji->i", across, linalg.cho_solve(factor, across.T))
+    return np.asarray(np.maximum(kernel.diagonal(rows.take(among)) - explained, 0.0) / ridge)
+
+
+def _between(kernel: Kernel, rows: KernelRows, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
+    out = np.empty((len(left), len(right)), dtype=rows.dtype)
+    kernel.block(rows.take(left), kernel.panels(rows.take(right)), out)
+    return out.astype(np.float64)
+
+
+def _pivoted_cholesky(
+    kernel: Kernel, rows: KernelRows, weight: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw each landmark in proportion to what those before it leave of k(x, x)."""
+    left = kernel.diagonal(rows).copy()
+    factor, chosen = np.zeros((count, rows.n)), list[int]()
+    while len(chosen) < count and (left > 1e-12 * left.max(initial=0.0)).any() and left.max() > 0:
+        reached = np.cumsum(weight * left)
+        pivot = int(np.searchsorted(reached, rng.random() * reached[-1], side="right"))
+        column = _between(kernel, rows, np.array([pivot]), np.arange(rows.n))[0]
+        done = len(chosen)
+        column -= factor[:done, pivot] @ factor[:done]
+        factor[done] = column / np.sqrt(max(column[pivot], 1e-300))
+        left = np.maximum(left - factor[done] ** 2, 0.0)
+        left[pivot] = 0.0
+        chosen.append(pivot)
+    return np.sort(np.array(chosen, dtype=np.intp))
