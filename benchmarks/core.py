@@ -59,15 +59,16 @@ def nearest_l2(n: int = 200_000, d: int = 256, k: int = 100) -> list[Row]:
     index = faiss.IndexFlatL2(d)
     index.add(C)
     faiss.omp_set_num_threads(THREADS)
+    points = Points(X)
     best = race(
         {
-            "iteration": lambda: assign(X, C, metric=0, sums=True),
-            "assignment": lambda: assign(X, C, metric=0, sums=False),
+            "iteration": lambda: points.assign(C, sums=True),
             "lloyd": lambda: lloyd_iter_chunked_dense(X, weight, C, new, totals, labels, shift, THREADS),
+            "assignment": lambda: points.assign(C),
             "faiss": lambda: index.search(X, 1),
         }
     )
-    agree = np.mean(assign(X, C, metric=0, sums=True) == labels)
+    agree = np.mean(points.assign(C, sums=True) == labels)
     assert agree > 0.999, agree
     what = f"n={n} d={d} k={k}"
     return [
@@ -80,40 +81,42 @@ def nearest_l1(n: int = 20_000, d: int = 256, k: int = 100) -> list[Row]:
     """Time the nearest centre in l1 with one thread; SciPy's is the distances and their argmin."""
     rng = np.random.default_rng(0)
     X, C = rng.random((n, d), dtype=np.float32), rng.random((k, d), dtype=np.float32)
+    points = Points(X)
     best = race(
         {
-            "ours": lambda: assign(X, C, metric=1, sums=False, n_jobs=1),
+            "ours": lambda: points.assign(C, metric=1, n_jobs=1),
             "theirs": lambda: cdist(X, C, "cityblock").argmin(axis=1),
         },
         rounds=3,
     )
-    assert np.mean(assign(X, C, metric=1, sums=False) == cdist(X, C, "cityblock").argmin(axis=1)) > 0.999
-    return [
-        Row(
-            f"nearest centre l1 n={n} d={d} k={k}, 1 thread", best["ours"], "scipy cdist(cityblock)", best["theirs"], 12
-        )
-    ]
+    assert np.mean(points.assign(C, metric=1) == cdist(X, C, "cityblock").argmin(axis=1)) > 0.999
+    return [Row(f"nearest centre l1 n={n} d={d} k={k}, 1 thread", best["ours"], "scipy cdist", best["theirs"], 12)]
 
 
-def assign(X: np.ndarray, C: np.ndarray, *, metric: int, sums: bool, n_jobs: int = THREADS) -> np.ndarray:
-    """Labels of the rows of X by the core, with the new centres' sums if asked for."""
-    n, d = X.shape
-    half = (C * C).sum(axis=1) / 2
-    labels, norms, rows = np.zeros(n, dtype=np.int32), np.empty(n, dtype=X.dtype), _core.dense_rows(X)
+class Points:
+    """Rows as `EmbeddedSpace` holds them through a run: the core's view and their squared norms."""
 
-    def run(part: slice) -> tuple[np.ndarray, np.ndarray] | None:
-        scratch = aligned_empty(_core.assign_scratch(d, X.itemsize), X.dtype)
-        view = rows.slice(part.start, part.stop)
-        _core.norms(view, 2, norms[part])
-        total = (np.zeros((len(C), d)), np.zeros(len(C))) if sums else (None, None)
-        _core.assign(view, C, half, metric, None, norms[part], labels[part], None, *total, scratch)
-        return total
+    def __init__(self, X: np.ndarray) -> None:
+        self.X, self.rows = X, _core.dense_rows(X)
+        self.norms = np.einsum("ij,ij->i", X, X)
 
-    with Threads(n_jobs) as pool:
-        parts = pool.map(run, blocks(n, 16384))
-    if sums:
-        np.divide(sum(p[0] for p in parts), sum(p[1] for p in parts)[:, None])
-    return labels
+    def assign(self, C: np.ndarray, *, metric: int = 0, sums: bool = False, n_jobs: int = THREADS) -> np.ndarray:
+        """Labels by the core, with the new centres if asked for."""
+        n, d = self.X.shape
+        half, labels = (C * C).sum(axis=1) / 2, np.zeros(n, dtype=np.int32)
+
+        def run(part: slice) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+            scratch = aligned_empty(_core.assign_scratch(d, self.X.itemsize), self.X.dtype)
+            total = (np.zeros((len(C), d)), np.zeros(len(C))) if sums else (None, None)
+            view, norms = self.rows.slice(part.start, part.stop), self.norms[part]
+            _core.assign(view, C, half, metric, None, norms, labels[part], None, *total, scratch)
+            return total
+
+        with Threads(n_jobs) as pool:
+            parts = pool.map(run, blocks(n, 16384))
+        if sums:
+            np.divide(sum(p[0] for p in parts), sum(p[1] for p in parts)[:, None])
+        return labels
 
 
 def main() -> bool:

@@ -61,27 +61,33 @@ template <class T, class F> inline void with_map(const Kernel& k, F&& f) {
 
 // The first `count` lanes of V vectors to memory.
 template <class T, int V> inline void store_columns(T* out, const vec<T> (&v)[V], Index count) {
-  for (int q = 0; q < V; q++, out += lanes<T>, count -= lanes<T>)
-    if (count >= lanes<T>)
-      store<T>(out, v[q]);
-    else
-      std::memcpy(out, &v[q], sizeof(T) * (count > 0 ? count : 0));
+  if (count >= V * lanes<T>) {
+    for (int q = 0; q < V; q++) store<T>(out + q * lanes<T>, v[q]);
+    return;
+  }
+  T values[V * lanes<T>];
+  for (int q = 0; q < V; q++) store<T>(values + q * lanes<T>, v[q]);
+  std::memcpy(out, values, sizeof(T) * count);
+}
+
+// Apply the map to a register tile and write it. Everything comes by value: through a reference the compiler would have
+// to read it again after every store. Always inlined: the accumulators are in registers and must stay there.
+template <class T, class Map, int R, int V>
+[[gnu::always_inline]] inline void map_tile(Map map, const Tile<T, R, V>& acc, const T* x, const T* norms, T* out, Index ld, Index left) {
+  vec<T> z[V];
+  for (int v = 0; v < V; v++) z[v] = load<T>(norms + v * lanes<T>);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) {
+    vec<T> value[V];
+    for (int v = 0; v < V; v++) value[v] = map(acc.at[r][v], x ? x[r] : T(0), z[v]);
+    store_columns<T, V>(out + r * ld, value, left);
+  }
 }
 
 template <class T, class Map>
-inline void kernel_tile(const Map& map, const Rows<T>& rows, const T* x_norms, const T* packed, Index m, T* out,
-                        Index ld) {
-  tile<typename Map::accumulate, T>(rows, packed, m, [&](Index i, Index j, const T* panel, auto& acc) {
-    constexpr int R = sizeof(acc.at) / sizeof(acc.at[0]), V = sizeof(acc.at[0]) / sizeof(vec<T>);
-    vec<T> z[V];
-    for (int v = 0; v < V; v++) z[v] = load<T>(panel + v * lanes<T>);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      const T x = x_norms ? x_norms[i + r] : T(0);
-      vec<T> value[V];
-      for (int v = 0; v < V; v++) value[v] = map(acc.at[r][v], x, z[v]);
-      store_columns<T, V>(out + (i + r) * ld + j, value, m - j);
-    }
+inline void kernel_tile(Map map, const Rows<T>& rows, const T* x_norms, const T* packed, Index m, T* out, Index ld) {
+  tile<typename Map::accumulate, T>(rows, packed, m, [=](Index i, Index j, const T* panel, const auto& acc) __attribute__((always_inline)) {
+    map_tile<T>(map, acc, x_norms ? x_norms + i : nullptr, panel, out + i * ld + j, ld, m - j);
   });
 }
 

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#if defined(__SSE4_1__)
+#include <immintrin.h>
+#endif
 
 namespace mercer {
 namespace MERCER_ISA {
@@ -51,8 +54,32 @@ template <class To, class From> inline To bits(From v) {
 }
 
 template <class T> inline vec<T> select(ivec<T> mask, vec<T> yes, vec<T> no) { return mask ? yes : no; }
-template <class T> inline vec<T> maximum(vec<T> a, vec<T> b) { return a > b ? a : b; }
-template <class T> inline vec<T> minimum(vec<T> a, vec<T> b) { return a < b ? a : b; }
+
+// Where the compiler would take a comparison and a blend for one instruction, it is named. Both return b if a is NaN.
+template <class T> inline vec<T> maximum(vec<T> a, vec<T> b) {
+  constexpr bool single = std::is_same<T, float>::value;
+#if defined(__AVX512F__)
+  if constexpr (single) return _mm512_max_ps(a, b); else return _mm512_max_pd(a, b);
+#elif defined(__AVX2__)
+  if constexpr (single) return _mm256_max_ps(a, b); else return _mm256_max_pd(a, b);
+#elif defined(__SSE4_1__)
+  if constexpr (single) return _mm_max_ps(a, b); else return _mm_max_pd(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+template <class T> inline vec<T> minimum(vec<T> a, vec<T> b) {
+  constexpr bool single = std::is_same<T, float>::value;
+#if defined(__AVX512F__)
+  if constexpr (single) return _mm512_min_ps(a, b); else return _mm512_min_pd(a, b);
+#elif defined(__AVX2__)
+  if constexpr (single) return _mm256_min_ps(a, b); else return _mm256_min_pd(a, b);
+#elif defined(__SSE4_1__)
+  if constexpr (single) return _mm_min_ps(a, b); else return _mm_min_pd(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
 
 template <class T> inline vec<T> absolute(vec<T> v) {
   constexpr auto sign_off = std::is_same<T, float>::value ? 0x7fffffffll : 0x7fffffffffffffffll;
@@ -75,33 +102,58 @@ template <class T> inline double sum_lanes(vec<T> v) {
 
 // ---- elementary functions ---------------------------------------------------------------------------------
 
+// Coefficients of (exp(r) - 1 - r) / r^2 interpolated at Chebyshev nodes for |r| <= ln 2 / 2.
 template <class T> struct exp_constants;
-template <> struct exp_constants<float> {
-  static constexpr float low = -87.0f, high = 88.0f, magic = 12582912.0f; // 1.5 * 2^23 rounds to an integer
+template <> struct exp_constants<float> { // relative error 1e-8
+  static constexpr float low = -87.3f, high = 88.0f, magic = 12582912.0f; // 1.5 * 2^23 rounds to an integer
   static constexpr float ln2_high = 0.693145752f, ln2_low = 1.42860677e-6f;
-  static constexpr int mantissa = 23, degree = 7;
+  static constexpr int mantissa = 23, degree = 6;
+  static constexpr float coefficient[] = {1.0f,           1.0f,           0.5f,           0.166665766661f,
+                                          0.041666554213f, 0.00836323288f, 0.00139262508f};
 };
-template <> struct exp_constants<double> {
+template <> struct exp_constants<double> { // relative error 2e-17
   static constexpr double low = -708.0, high = 709.0, magic = 6755399441055744.0;
   static constexpr double ln2_high = 0.693147180369123816490, ln2_low = 1.90821492927058770002e-10;
-  static constexpr int mantissa = 52, degree = 13;
+  static constexpr int mantissa = 52, degree = 11;
+  static constexpr double coefficient[] = {1.0,
+                                           1.0,
+                                           0.50000000000000010314,
+                                           0.1666666666666666746,
+                                           0.041666666666623820532,
+                                           0.0083333333333300381973,
+                                           0.0013888888917367080562,
+                                           0.00019841269863171556026,
+                                           0.000024801521057868205199,
+                                           2.7557268276905696187e-6,
+                                           2.7620201591031548792e-7,
+                                           2.5100472505694996003e-8};
 };
 
-template <class T> constexpr T inverse_factorial(int j) { return j < 2 ? T(1) : inverse_factorial<T>(j - 1) / T(j); }
+// p * 2^k for whole k, with 0 where v is so low that the result is below the smallest normal number.
+template <class T> inline vec<T> scale_by_power(vec<T> p, vec<T> k, vec<T> v) {
+  using C = exp_constants<T>;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same<T, float>::value)
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, _mm512_set1_ps(C::low), _CMP_GE_OQ), p, k);
+  else
+    return _mm512_maskz_scalef_pd(_mm512_cmp_pd_mask(v, _mm512_set1_pd(C::low), _CMP_GE_OQ), p, k);
+#else
+  const ivec<T> shift = __builtin_convertvector(k, ivec<T>) << C::mantissa;
+  return select<T>(v < C::low, vec<T>{}, bits<vec<T>>(bits<ivec<T>>(p) + shift));
+#endif
+}
 
-// exp(v): v = k ln 2 + r, |r| <= ln 2 / 2, a Taylor polynomial in r, then k into the exponent field.
-// Relative error under 2 units in the last place; 0 below the smallest normal number.
+// exp(v): v = k ln 2 + r, |r| <= ln 2 / 2, a polynomial in r, then k into the exponent. Relative error under two units
+// in the last place; 0 below the smallest normal number, the largest power of two above the range.
 template <class T> inline vec<T> exp(vec<T> v) {
   using C = exp_constants<T>;
   const vec<T> x = minimum<T>(maximum<T>(v, splat<T>(C::low)), splat<T>(C::high));
   const vec<T> k = (x * T(1.4426950408889634) + C::magic) - C::magic;
   const vec<T> r = (x - k * C::ln2_high) - k * C::ln2_low;
-  vec<T> p = splat<T>(inverse_factorial<T>(C::degree));
+  vec<T> p = splat<T>(C::coefficient[C::degree]);
 #pragma GCC unroll 16
-  for (int j = C::degree - 1; j >= 0; j--) p = p * r + inverse_factorial<T>(j);
-  const ivec<T> shift = __builtin_convertvector(k, ivec<T>) << C::mantissa;
-  const vec<T> scaled = bits<vec<T>>(bits<ivec<T>>(p) + shift);
-  return select<T>(v < C::low, vec<T>{}, scaled);
+  for (int j = C::degree - 1; j >= 0; j--) p = p * r + C::coefficient[j];
+  return scale_by_power<T>(p, k, v);
 }
 
 // tanh(v) = 1 - 2 / (exp(2v) + 1); near zero the series, where the formula would cancel.

@@ -108,7 +108,11 @@ template <class T> inline void pack_features(const Rows<T>& rows, Index i, Index
       for (; t + L <= rows.d; t += L) {
         vec<T> square[L];
 #pragma GCC unroll 16
-        for (int q = 0; q < L; q++) square[q] = load<T>(rows.data + (i + c + q) * rows.stride + t);
+        for (int q = 0; q < L; q++) {
+          const T* x = rows.data + (i + c + q) * rows.stride + t;
+          square[q] = load<T>(x);
+          __builtin_prefetch(x + L * rows.stride); // short strided streams: the hardware sees none of them coming
+        }
         transpose<T>(square);
 #pragma GCC unroll 16
         for (int q = 0; q < L; q++) store<T>(out + (t + q) * width + c, square[q]);
