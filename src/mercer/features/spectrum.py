@@ -53,8 +53,8 @@ def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike)
     negative = -float(values[values < 0].sum())
     if negative > _NEGATIVE_FROM * positive:
         warnings.warn(
-            f"The kernel matrix is indefinite: its negative eigenvalues are {negative / max(positive, 1e-300):.2%} of the "
-            "positive ones. They are dropped, so the coordinates follow its positive part only.",
+            f"The kernel matrix is indefinite: its negative eigenvalues are {negative / max(positive, 1e-300):.2%} of "
+            "the positive ones. They are dropped, so the coordinates follow its positive part only.",
             IndefiniteKernelWarning,
             stacklevel=2,
         )

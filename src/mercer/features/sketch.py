@@ -1,0 +1,151 @@
+"""One-pass randomised sketch of the kernel matrix (Pourkamali-Anaraki & Becker 2016).
+
+W = K Omega, with every kernel value computed once and none stored; Q the leading left singular vectors of W; B from the
+least-squares solution of B (Q' Omega) = Q' W, symmetrised, its negative eigenvalues clipped; Y = Q V S^(1/2). Omega is
+a subsampled randomised Hadamard transform (signs, transform, columns at random) or Gaussian.
+
+Time: n^2 (d + r') for r' = rank + oversample, once. Memory: n r'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from mercer import _core
+from mercer.engine.threads import Threads, blocks
+from mercer.features.base import FeatureMap
+from mercer.features.nystroem import at_least_one
+from mercer.kernels import Factor, Kernel, KernelRows, Precomputed
+from mercer.sources import Matrix
+
+_BLOCK = 512
+_SKETCHES = ("srht", "gaussian")
+
+
+class OnePassSketch(FeatureMap):
+    """Coordinates of the training rows from one pass over their kernel matrix.
+
+    New rows are placed by the extension ``S^(-1/2) V' Q' k(X, x)``, which needs their kernel values with all training
+    rows.
+
+    Parameters
+    ----------
+    rank : int, default=2
+        Number of coordinates.
+    oversample : int, default=10
+        Extra columns of the sketch.
+    sketch : {"srht", "gaussian"}, default="srht"
+    kernel, gamma, degree, coef0, kernel_params
+        As in `KernelKMeans`.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    gamma_ : float or None
+    rank_ : int
+    embedding_ : array of shape (n_samples, rank_)
+        Coordinates of the training rows, what `fit_transform` returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.features import OnePassSketch
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> Y = OnePassSketch(rank=3, kernel="polynomial", degree=2, coef0=0, random_state=0).fit_transform(X)
+    >>> Y.shape
+    (100, 3)
+    """
+
+    def __init__(
+        self,
+        rank: int = 2,
+        *,
+        oversample: int = 10,
+        sketch: str = "srht",
+        kernel: str | Kernel | Callable[..., Any] | None = None,
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.rank = rank
+        self.oversample = oversample
+        self.sketch = sketch
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+        rank, n = at_least_one("rank", self.rank), X.shape[0]
+        if self.sketch not in _SKETCHES:
+            raise ValueError(f"sketch={self.sketch!r} is not known; choose from 'srht', 'gaussian'")
+        columns = min(n, rank + at_least_one("oversample", self.oversample))
+        root = np.sqrt(weight)
+        self._like = self.kernel_.select(X, np.arange(n))
+        left = self.kernel_.rows(X) if isinstance(self.kernel_, Precomputed) else self._like
+        omega = _omega(self.sketch, n, columns, np.random.default_rng(seed))
+        W = root[:, None] * self._multiply(left, root[:, None] * omega, pool)
+        Q, values, V = _eigenpairs(W, omega, rank)
+        kept = values > 10 * np.finfo(X.dtype).eps * max(values[0], np.finfo(np.float64).tiny)
+        kept[0] = True
+        basis, values = (Q @ V)[:, kept], np.maximum(values[kept], np.finfo(np.float64).tiny)
+        unweighted = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        self.embedding_ = (unweighted[:, None] * basis * np.sqrt(values)).astype(X.dtype)
+        self._factor = Factor((root[:, None] * basis / np.sqrt(values)).astype(X.dtype))
+        absent = np.flatnonzero(root == 0)
+        if len(absent):
+            self.embedding_[absent] = self.embed(X[absent], pool)
+        self.rank_ = self._n_features_out = len(values)
+
+    def _multiply(self, left: KernelRows, V: NDArray[np.float64], pool: Threads) -> NDArray[np.float64]:
+        """K V, each kernel value computed once."""
+        panels, factor = self.kernel_.panels(self._like), Factor(V.astype(left.dtype))
+        out = np.empty(V.shape, dtype=left.dtype)
+        pool.map(lambda part: self.kernel_.product(left.slice(part), panels, factor, out[part]), blocks(left.n, _BLOCK))
+        return out.astype(np.float64)
+
+    def embed_training(self, X: Matrix, pool: Threads) -> Matrix:
+        """Coordinates of the rows the map was learned from."""
+        return self.embedding_
+
+    def fit_transform(self, X: Any, y: object = None, **fit_params: Any) -> Matrix:
+        """Learn the map and return the coordinates of the rows of `X`, shape (n_samples, rank_)."""
+        return self.fit(X, **fit_params).embedding_
+
+    def _embed(self, rows: KernelRows, out: NDArray[Any]) -> None:
+        self.kernel_.product(rows, self.kernel_.panels(self._like), self._factor, out)
+
+
+def _omega(sketch: str, n: int, columns: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return the test matrix, shape (n, columns): rows of D H R beyond n meet only the padding, and are left out."""
+    if sketch == "gaussian":
+        return np.asarray(rng.normal(size=(n, columns)) / np.sqrt(columns))
+    padded = 1 << (n - 1).bit_length()
+    signs = rng.choice([-1.0, 1.0], padded)
+    chosen = np.zeros((columns, padded))
+    chosen[np.arange(columns), rng.choice(padded, columns, replace=False)] = 1 / np.sqrt(padded)
+    _core.hadamard(chosen)
+    return np.asarray((signs * chosen)[:, :n].T)
+
+
+def _eigenpairs(
+    W: NDArray[np.float64], omega: NDArray[np.float64], rank: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Q (n, r), eigenvalues (r,) descending and eigenvectors (r, r) of the least-squares core."""
+    Q = linalg.svd(W, full_matrices=False)[0][:, :rank]
+    core = linalg.lstsq((Q.T @ omega).T, (Q.T @ W).T)[0].T
+    values, V = linalg.eigh((core + core.T) / 2)
+    return Q, np.maximum(values[::-1], 0.0), V[:, ::-1]
