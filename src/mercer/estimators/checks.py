@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
+from mercer.estimators.settings import Data
+from mercer.kernels import Precomputed
 from mercer.solvers.space import Labels
 
 
@@ -56,3 +59,17 @@ def first_labels(init: NDArray[Any], n: int, n_clusters: int) -> Labels:
     if init.min() < 0 or init.max() >= n_clusters:
         raise ValueError(f"first labels must lie between 0 and {n_clusters - 1}, got {init.min()} to {init.max()}")
     return init.astype(np.int32)
+
+
+def given_start(init: Any, data: Data, n_clusters: int) -> NDArray[Any]:
+    """Check what a run starts from: first labels, shape (n,), or points, shape (n_clusters, n_features)."""
+    init = np.asarray(init)
+    if init.ndim == 1:
+        return first_labels(init, data.X.shape[0], n_clusters)
+    if isinstance(data.kernel, Precomputed):
+        raise ValueError("points as init need a kernel to map them; with kernel='precomputed' give first labels")
+    points = check_array(init, dtype=data.X.dtype, input_name="init")
+    expected = (n_clusters, data.X.shape[1])
+    if points.shape != expected:
+        raise ValueError(f"init has shape {points.shape}; expected (n_clusters, n_features) {expected}")
+    return np.asarray(points)

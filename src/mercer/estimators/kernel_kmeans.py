@@ -10,25 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.engine.memory import parse_bytes
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
-from mercer.gram import Gram, MemoryGram, Moves, PrecomputedGram, RecomputedGram
-from mercer.kernels import Kernel, KernelRows, make_kernel, warn_if_uninformative
-from mercer.planner import Plan, plan_exact
-from mercer.solvers import GramSpace, Iteration, Partition
-from mercer.solvers.exact import ImplicitModel, best_partition, medoids, starts
-from mercer.solvers.gram_space import ImplicitCenters
+from mercer.estimators.embedded import METHODS, fit_embedded, metric_code, named_map, prepared_map
+from mercer.estimators.exact import fit_exact
+from mercer.estimators.settings import Data, Fitted, Reporter, Settings
+from mercer.features import FeatureMap
+from mercer.kernels import Kernel, Precomputed, make_kernel
+from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
+from mercer.solvers import Iteration
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, check_weights, content_hash
 
-_METHODS = ("auto", "exact")
+_METHODS = ("auto", "exact", *METHODS)
 _INITS = ("k-means++", "random")
-_RUNS = {"k-means++": 5, "random": 10}
-_LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
 
 
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,17 +53,28 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments for a callable kernel.
-    method : {"auto", "exact"}, default="auto"
-        "exact" works with the kernel matrix itself.
+    method : str or feature map, default="auto"
+        "exact" works with the kernel matrix itself. The others embed the rows first: "nystroem" (landmarks, cut to
+        twice as many coordinates as clusters), "fourier" (rbf, laplacian), "taylor" (rbf), "sketch" (one pass over the
+        kernel matrix), "apnc" (for the nearest centroid in l1), or an object of `mercer.features`, whose parameters
+        then nest (``method__rank``). "auto" is "exact" up to 20,000 rows if their kernel matrix fits, else "nystroem".
+    n_components : int, optional
+        Landmarks for "nystroem" (300 or 20 per cluster) and "apnc" (300), random features for "fourier" (1000), rank
+        for "sketch" (2 per cluster). Not for the other methods.
     storage : {"auto", "memory", "recompute"}, default="auto"
         Where the exact method has its kernel matrix. "memory" keeps half of it (it is symmetric); "recompute" evaluates
         it whenever needed; "auto" takes the first that fits. Results are the same. `plan_` says what was chosen.
+    metric : {"auto", "l2", "l1"}, default="auto"
+        Nearest centre by which distance between coordinates: l1 for "apnc", l2 for all else. The exact method has l2
+        only.
     init : {"k-means++", "random"} or array, default="k-means++"
         First partition: greedy k-means++ in the feature space; random memberships; an integer array of n_samples
         labels; or an array (n_clusters, n_features) of points whose images are the first centres.
     n_init : int or "auto", default="auto"
-        Runs from different starts, the best of which is kept. "auto" is 5 for "k-means++", 10 for "random" and 1 for
-        an array (for which any number means 1).
+        Runs from different starts, the best of which is kept. "auto" with "k-means++" makes 16 runs where they are
+        cheapest, in a few coordinates of a sample of the rows, scores them by the exact objective there, and goes on
+        from the best (for up to 512 rows and the exact method, 5 runs in full). It is 10 for "random" and 1 for an
+        array (for which any number means 1).
     max_iter : int, default=300
         Iterations of one run.
     tol : float, default=1e-4
@@ -84,7 +94,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     ----------
     labels_ : array of shape (n_samples,)
     inertia_ : float
-        Kernel objective of `labels_`, in float64.
+        Objective of `labels_`, in float64: the kernel objective for "exact"; for a map the same with centres held in
+        its span, which is no less.
     n_iter_ : int
         Iterations of the best run.
     history_ : tuple of Iteration
@@ -93,8 +104,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         The point of each cluster that is nearest to its centre; -1 for an empty cluster.
     gamma_ : float or None
         gamma in use; None for a kernel that has none.
-    kernel_ : Kernel or None
-        The kernel object in use; None for "precomputed".
+    kernel_ : Kernel
+        The kernel object in use.
+    feature_map_ : FeatureMap
+        The fitted map of an approximate method.
+    cluster_centers_ : array of shape (n_clusters, n_coordinates)
+        Centres in its coordinates.
     plan_ : Plan
         How the fit was carried out, and why; ``print(model.plan_)``.
     n_features_in_ : int
@@ -131,8 +146,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         degree: int = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
-        method: str = "auto",
+        method: str | FeatureMap = "auto",
+        n_components: int | None = None,
         storage: str = "auto",
+        metric: str = "auto",
         init: str | ArrayLike = "k-means++",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -149,7 +166,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.method = method
+        self.n_components = n_components
         self.storage = storage
+        self.metric = metric
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -181,15 +200,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         weight = check_weights(sample_weight, data.shape[0])
         checks.enough_rows(weight, self.n_clusters)
         with Threads(self.n_jobs) as pool:
-            plan = self._plan(data, pool)
-            kernel, rows, gram = self._gram(data, weight, plan, pool)
-            space = GramSpace(gram, weight, self.n_clusters, pool)
-            first = self._first(data, kernel, rows, space)
-            partition = best_partition(space, first, max_iter=self.max_iter, tol=self.tol, report=self._report())
-            self.medoid_indices_ = medoids(space, partition)
-        self._model = _model(kernel, rows, space, partition)
-        self._set_fitted(kernel, plan, partition)
-        self._warn_about(partition)
+            self._set_fitted(self._fit(data, weight, pool))
         return self
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
@@ -205,12 +216,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _check_parameters(self) -> None:
         checks.integer("n_clusters", self.n_clusters, 1)
-        checks.choice("method", self.method, _METHODS)
+        if not isinstance(self.method, FeatureMap):
+            checks.choice("method", self.method, _METHODS)
         checks.integer("max_iter", self.max_iter, 1)
         checks.number("tol", self.tol, 0.0)
         checks.integer("verbose", int(self.verbose), 0)
         if self.n_init != "auto":
             checks.integer("n_init", self.n_init, 1)
+        if self.n_components is not None:
+            checks.integer("n_components", self.n_components, 1)
         if isinstance(self.init, str):
             checks.choice("init", self.init, _INITS)
 
@@ -218,7 +232,65 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _plan(self, X: Matrix, pool: Threads) -> Plan:
+    def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads) -> Fitted:
+        """Plan, then call the method's function."""
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        feature_map, reasons = self._feature_map(X, seed)
+        if feature_map is None:
+            plan = self._exact_plan(X, pool, reasons)
+            checks.choice("metric", self.metric, ("auto", "l2"))
+            return fit_exact(self._data(X, weight), self._settings(seed), plan, pool)
+        metric = metric_code(self.metric, feature_map)
+        plan = self._embedded_plan(feature_map, X, pool, reasons)
+        data = self._data(X, weight, feature_map)
+        return fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
+
+    def _feature_map(self, X: Matrix, seed: int) -> tuple[FeatureMap | None, tuple[str, ...]]:
+        """Return the map of an approximate method, None for the exact one, and why."""
+        if isinstance(self.method, FeatureMap):
+            return prepared_map(self.method, seed, self.n_clusters), ()
+        name, reasons = self.method, tuple[str, ...]()
+        if name == "auto":
+            exact, reason = prefers_exact(X.shape[0], X.dtype.itemsize, parse_bytes(self.memory_limit))
+            exact = exact or self._is_precomputed or self.storage != "auto"
+            name, reasons = "exact" if exact else "nystroem", (reason,)
+        if name == "exact":
+            return None, reasons
+        named = named_map(name, self.n_components, self.n_clusters)
+        return prepared_map(named, seed, self.n_clusters), reasons
+
+    def _data(self, X: Matrix, weight: NDArray[np.float64], feature_map: FeatureMap | None = None) -> Data:
+        """Rows with their hashes and the kernel: the map's own if it has one."""
+        if feature_map is not None and feature_map.has_own_kernel:
+            kernel = feature_map.own_kernel(X, weight)
+        elif self._is_precomputed:
+            kernel = Precomputed()
+        else:
+            kernel = make_kernel(
+                self.kernel,
+                X,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                kernel_params=self.kernel_params,
+                sample_weight=weight,
+            )
+        given = isinstance(kernel, Precomputed)
+        return Data(X, weight, np.arange(X.shape[0], dtype=np.uint64) if given else content_hash(X), kernel)
+
+    def _settings(self, seed: int) -> Settings:
+        return Settings(
+            n_clusters=self.n_clusters,
+            init=self.init,
+            n_init=None if self.n_init == "auto" else int(self.n_init),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            memory_limit=parse_bytes(self.memory_limit),
+            seed=seed,
+            report=self._reporter(),
+        )
+
+    def _exact_plan(self, X: Matrix, pool: Threads, reasons: tuple[str, ...]) -> Plan:
         return plan_exact(
             X.shape[0],
             X.shape[1],
@@ -228,53 +300,25 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             precomputed=self._is_precomputed,
             memory_limit=parse_bytes(self.memory_limit),
             n_jobs=pool.n_jobs,
+            reasons=reasons,
         )
 
-    def _gram(
-        self, X: Matrix, weight: NDArray[np.float64], plan: Plan, pool: Threads
-    ) -> tuple[Kernel | None, KernelRows | None, Gram]:
-        """Kernel, prepared rows and kernel matrix (no kernel and no rows if the matrix is given)."""
-        if self._is_precomputed:
-            return None, None, PrecomputedGram(X, pool)
-        kernel = make_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            sample_weight=weight,
+    def _embedded_plan(self, feature_map: FeatureMap, X: Matrix, pool: Threads, reasons: tuple[str, ...]) -> Plan:
+        columns, landmarks = feature_map.size(X.shape)
+        return plan_embedded(
+            self.method if isinstance(self.method, str) and self.method != "auto" else type(feature_map).__name__,
+            X.shape[0],
+            X.shape[1],
+            self.n_clusters,
+            columns=columns,
+            landmarks=landmarks,
+            dtype=X.dtype,
+            memory_limit=parse_bytes(self.memory_limit),
+            n_jobs=pool.n_jobs,
+            reasons=reasons,
         )
-        rows = kernel.rows(X)
-        gram: Gram = MemoryGram(kernel, rows, pool) if plan.storage == "memory" else RecomputedGram(kernel, rows)
-        if gram.n > 1:
-            sample = np.linspace(0, gram.n - 1, min(gram.n, _LOOKED_AT)).astype(np.intp)
-            warn_if_uninformative(kernel, gram.columns(sample), gram.diagonal, sample, X)
-        return kernel, rows, gram
 
-    def _first(self, X: Matrix, kernel: Kernel | None, rows: KernelRows | None, space: GramSpace) -> Any:
-        """Iterate over the first labels of the runs."""
-        if not isinstance(self.init, str):
-            return iter([self._given_start(kernel, rows, space)])
-        runs = _RUNS[self.init] if self.n_init == "auto" else int(self.n_init)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=runs)
-        keys = np.arange(space.n, dtype=np.uint64) if kernel is None else content_hash(X)
-        return starts(space, self.init, runs, keys, seeds)
-
-    def _given_start(self, kernel: Kernel | None, rows: KernelRows | None, space: GramSpace) -> Labels:
-        init = np.asarray(self.init)
-        if init.ndim == 1:
-            return checks.first_labels(init, space.n, self.n_clusters)
-        if kernel is None or rows is None:
-            raise ValueError("points as init need a kernel to map them; with kernel='precomputed' give first labels")
-        points = check_array(init, dtype=rows.dtype, input_name="init")
-        if points.shape != (self.n_clusters, rows.d):
-            raise ValueError(
-                f"init has shape {points.shape}; expected (n_clusters, n_features) {(self.n_clusters, rows.d)}"
-            )
-        return _nearest_points(kernel, rows, points, space.pool)
-
-    def _report(self) -> Callable[[int, int, Iteration], None]:
+    def _reporter(self) -> Reporter:
         def report(run: int, number: int, record: Iteration) -> None:
             if self.verbose > 1 or (self.verbose == 1 and record.moved == 0):
                 print(
@@ -284,36 +328,40 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
         return report
 
-    def _set_fitted(self, kernel: Kernel | None, plan: Plan, partition: Partition[ImplicitCenters]) -> None:
-        self.kernel_ = kernel
-        self.gamma_ = getattr(kernel, "gamma", None)
-        self.plan_ = plan
-        self.labels_ = partition.labels
-        self.inertia_ = partition.objective
-        self.n_iter_ = len(partition.history)
-        self.history_ = partition.history
+    def _set_fitted(self, found: Fitted) -> None:
+        self._model = found.model
+        self.labels_ = found.labels
+        self.inertia_ = found.objective
+        self.n_iter_ = len(found.history)
+        self.history_ = found.history
+        self.medoid_indices_ = found.medoids
+        self.plan_ = found.plan
+        self.kernel_ = found.kernel
+        self.gamma_ = getattr(found.kernel, "gamma", None)
         self._n_features_out = self.n_clusters
+        for name, value in (("feature_map_", found.feature_map), ("cluster_centers_", found.centers)):
+            if value is not None:
+                setattr(self, name, value)
+            elif hasattr(self, name):
+                delattr(self, name)
+        self._warn_about(found)
 
-    def _warn_about(self, partition: Partition[ImplicitCenters]) -> None:
-        found = int(np.count_nonzero(partition.centers.totals))
-        if found < self.n_clusters:
+    def _warn_about(self, found: Fitted) -> None:
+        if found.filled < self.n_clusters:
             warnings.warn(
-                f"Found {found} distinct clusters, fewer than n_clusters={self.n_clusters}: the data have too few "
-                "distinct points. Use fewer clusters.",
+                f"Found {found.filled} distinct clusters, fewer than n_clusters={self.n_clusters}: the data have too "
+                "few distinct points. Use fewer clusters.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        elif not partition.converged:
+        elif not found.converged:
+            indefinite = found.kernel is not None and found.kernel.positive_semidefinite is False
             warnings.warn(
                 f"Kernel k-means did not converge in max_iter={self.max_iter} iterations (the last one moved "
-                f"{partition.history[-1].moved} points). Raise max_iter or tol"
-                + (
-                    "; an indefinite kernel such as this one may never settle."
-                    if self.kernel_ is not None and self.kernel_.positive_semidefinite is False
-                    else "."
-                ),
+                f"{found.history[-1].moved} points). Raise max_iter or tol"
+                + ("; an indefinite kernel such as this one may never settle." if indefinite else "."),
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:
@@ -340,7 +388,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         data = self._new(X)
         with Threads(self.n_jobs) as pool:
-            return self._model.nearest(self._model.prepare(data), pool)[0]
+            return self._model.nearest(data, pool)[0]
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
         """Distances in feature space (not squared) from each row of `X` to the centres, shape (n, n_clusters).
@@ -348,12 +396,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Not for ``kernel="precomputed"``, where the new points' own k(x, x) are unknown.
         """
         data = self._new(X)
-        if self.kernel_ is None:
+        if not self._model.knows_distances:
             raise ValueError(
                 "distances need k(x, x) of the new points, which kernel='precomputed' does not give; predict works"
             )
         with Threads(self.n_jobs) as pool:
-            distances = np.sqrt(self._model.distances(self._model.prepare(data), pool))
+            distances = np.sqrt(self._model.distances(data, pool))
         return distances.astype(data.dtype, copy=False)
 
     def fit_transform(
@@ -365,11 +413,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the weighted sum of squared distances of the rows of `X` to their nearest centres."""
         data = self._new(X)
-        if self.kernel_ is None:
+        if not self._model.knows_distances:
             raise ValueError("a score needs k(x, x) of the new points, which kernel='precomputed' does not give")
         weight = check_weights(sample_weight, data.shape[0])
         with Threads(self.n_jobs) as pool:
-            return -float(weight @ self._model.nearest(self._model.prepare(data), pool)[1])
+            return -float(weight @ self._model.nearest(data, pool)[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -377,20 +425,3 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         tags.input_tags.pairwise = self._is_precomputed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _model(
-    kernel: Kernel | None, rows: KernelRows | None, space: GramSpace, partition: Partition[ImplicitCenters]
-) -> ImplicitModel:
-    """Centres of the final partition, to compare with new points."""
-    members = Moves.between(None, partition.labels, space.weight)
-    return ImplicitModel(kernel, rows, members, *partition.centers.affine(), space.resolution)
-
-
-def _nearest_points(kernel: Kernel, rows: KernelRows, points: NDArray[Any], pool: Threads) -> Labels:
-    """Labels by the nearest image of some points."""
-    count = len(points)
-    right = kernel.rows(points, like=rows)
-    members = Moves.between(None, np.arange(count, dtype=np.int32), np.ones(count))
-    model = ImplicitModel(kernel, right, members, np.ones(count), kernel.diagonal(right))
-    return model.nearest(rows, pool)[0]

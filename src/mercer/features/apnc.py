@@ -84,6 +84,10 @@ class CentroidEmbedding(FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates and landmarks."""
+        return self.n_components, min(self.n_landmarks, shape[0])
+
     def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
         if not 0 < self.fraction <= 1:
             raise ValueError(f"fraction must lie above 0 and be at most 1, got {self.fraction!r}")

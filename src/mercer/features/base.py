@@ -48,6 +48,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Learn the map from validated rows; sets `_n_features_out` and `_like` (rows prepared for the kernel)."""
 
     @abstractmethod
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates (at most) and rows kept, for data of a shape."""
+
+    @abstractmethod
     def _embed(self, rows: KernelRows, out: NDArray[Any]) -> None:
         """Write the coordinates of a block of rows to `out`, shape (rows.n, n_features_out)."""
 
@@ -74,7 +78,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         data = self._validate(X, reset=True)
         weight = check_weights(sample_weight, data.shape[0])
         with Threads(self.n_jobs) as pool:
-            self.learn(data, weight, self._own_kernel(data, weight), pool)
+            self.learn(data, weight, self.own_kernel(data, weight), pool)
         return self
 
     def transform(self, X: ArrayLike) -> Matrix:
@@ -133,7 +137,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         diagonal = self.kernel_.diagonal(self.kernel_.rows(X, like=self._like))
         return np.asarray(diagonal - np.asarray(squares, dtype=np.float64).ravel())
 
-    def _own_kernel(self, X: Matrix, weight: NDArray[np.float64]) -> Kernel:
+    @property
+    def has_own_kernel(self) -> bool:
+        """Whether the map says what its kernel is, so that an estimator's is not used."""
+        return self.kernel is not None or not (isinstance(self.gamma, str) and self.gamma == "auto")
+
+    def own_kernel(self, X: Matrix, weight: NDArray[np.float64]) -> Kernel:
+        """Return the kernel of the map's own parameters."""
         if self._is_precomputed:
             return Precomputed()
         return make_kernel(

@@ -78,6 +78,10 @@ class KernelEigen(FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates, and all rows."""
+        return self.rank, shape[0] if shape[0] <= _WRITE_OUT else 0
+
     def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
         rank = at_least_one("rank", self.rank)
         heavy = np.flatnonzero(weight > 0)

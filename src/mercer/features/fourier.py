@@ -92,6 +92,10 @@ class RandomFourier(FeatureMap):
         if isinstance(kernel, Laplacian) and self.sampling == "orthogonal":
             raise ValueError("sampling='orthogonal' is for the rbf kernel; use 'iid' with the laplacian")
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates; no rows are kept."""
+        return self.n_components + 1, 0
+
     def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
         if self.sampling not in _SAMPLINGS:
             raise ValueError(f"sampling={self.sampling!r} is not known; choose from 'iid', 'orthogonal'")

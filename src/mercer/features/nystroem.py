@@ -86,6 +86,12 @@ class Nystroem(FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates (at most) and landmarks."""
+        count = int(self.n_components) if isinstance(self.landmarks, str) else len(np.asarray(self.landmarks))
+        count = min(count, shape[0])
+        return min(count, self.rank) if isinstance(self.rank, (int, np.integer)) else count, count
+
     def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
         check_rank(self.rank)
         count = at_least_one("n_components", self.n_components)

@@ -88,6 +88,10 @@ class OnePassSketch(FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates and the columns of the sketch; no landmarks."""
+        return self.rank + 4 * (self.rank + self.oversample), 0
+
     def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
         rank, n = at_least_one("rank", self.rank), X.shape[0]
         if self.sketch not in _SKETCHES:

@@ -71,6 +71,10 @@ class TaylorFeatures(FeatureMap):
         if not isinstance(kernel, RBF):
             raise ValueError(f"Taylor features are those of the rbf kernel, not of {kernel!r}")
 
+    def size(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Coordinates; no rows are kept."""
+        return comb(shape[1] + self.degree, self.degree), 0
+
     def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
         degree, d = at_least_one("degree", self.degree), X.shape[1]
         self._n_features_out = comb(d + degree, degree)

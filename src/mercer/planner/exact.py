@@ -8,10 +8,9 @@ import numpy as np
 
 from mercer.engine.memory import available_memory, format_bytes
 from mercer.gram import memory_bytes, recompute_bytes
-from mercer.planner.plan import Plan
+from mercer.planner.plan import Plan, recipe_bytes
 
 STORAGES = ("auto", "memory", "recompute")
-_CHOOSING = 4 * 10**6  # gamma from a sample of the rows
 _SHARE = 0.8  # of the memory that is free, when no limit is given
 
 
@@ -32,6 +31,7 @@ def plan_exact(
     precomputed: bool = False,
     memory_limit: int | None = None,
     n_jobs: int = 1,
+    reasons: tuple[str, ...] = (),
 ) -> Plan:
     """Plan an exact fit, or say why it cannot be done.
 
@@ -47,6 +47,8 @@ def plan_exact(
         Bytes; without it, four fifths of the memory that is free.
     n_jobs : int
         Threads, each of which has buffers of its own.
+    reasons : tuple of str
+        Why the fit is exact.
 
     Raises
     ------
@@ -77,7 +79,9 @@ def plan_exact(
         )
     if kernel_bytes + needs.work > limit:
         raise MemoryError(_advice(choice, n_samples, kernel_bytes, needs, limit, budget))
-    return Plan("exact", choice, n_samples, n_features, n_clusters, kernel_bytes, needs.work, memory_limit, (reason,))
+    return Plan(
+        "exact", choice, n_samples, n_features, n_clusters, kernel_bytes, needs.work, memory_limit, (*reasons, reason)
+    )
 
 
 def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
@@ -88,7 +92,7 @@ def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
     return _Needs(
         memory_bytes(n, itemsize) + itemsize * n_jobs * (d + 1) * 1024,
         recompute_bytes(n, d, itemsize, n_jobs),
-        sums + columns + vectors + rows + _CHOOSING,
+        sums + columns + vectors + rows + recipe_bytes(n, d, k, itemsize),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from mercer import _core
 from mercer.engine.memory import aligned_empty
@@ -126,10 +127,38 @@ class EmbeddedSpace:
         _core.assign(rows, means, half, self.metric, weight, norms, labels, distances, sums.sums, sums.totals, scratch)
         return sums
 
+    def own_distances(self, centers: ExplicitCenters, labels: Labels) -> NDArray[np.floating]:
+        """Squared distance of every point to the centre of its own cluster, shape (n,)."""
+        means, out = centers.means.astype(self.Y.dtype), np.empty(self.n, dtype=self.Y.dtype)
+        squares = np.einsum("ij,ij->i", means, means)
+
+        def run(part: slice) -> None:
+            own, Y = labels[part], self.Y[part]
+            cross = Y.multiply(means[own]).sum(axis=1) if is_sparse(Y) else np.einsum("ij,ij->i", Y, means[own])
+            out[part] = self.norms[part] - 2 * np.asarray(cross).ravel() + squares[own]
+
+        self.pool.map(run, self.blocks)
+        return out
+
+    def distances_to_centers(self, centers: ExplicitCenters) -> NDArray[np.float64]:
+        """Squared distances (l1 distances) of all points to all centres, shape (n, k); infinite where empty."""
+        means = centers.means
+        if self.metric == 1:
+            return _where_filled(cdist(self.Y, means, "cityblock"), centers)
+        cross = np.asarray(self.Y @ means.T)
+        squared = self.norms[:, None] - 2 * cross + np.einsum("ij,ij->i", means, means)
+        squared[squared <= self.resolution] = 0.0
+        return _where_filled(squared, centers)
+
     def objective(self, centers: ExplicitCenters) -> float:
         """Objective of the partition in the embedding, residuals included."""
         squared = np.einsum("ij,ij->i", centers.sums, centers.sums)
         return partition_objective(self.constant, squared, centers.totals)
+
+
+def _where_filled(distances: NDArray[np.float64], centers: ExplicitCenters) -> NDArray[np.float64]:
+    distances[:, centers.totals <= 0] = np.inf
+    return distances
 
 
 def _add_up(parts: list[ExplicitCenters]) -> ExplicitCenters:

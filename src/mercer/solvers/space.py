@@ -54,3 +54,6 @@ class Space(Protocol[Centers]):
 
     def objective(self, centers: Centers) -> float:
         """Objective of the partition that `centers` are the means of."""
+
+    def own_distances(self, centers: Centers, labels: Labels) -> NDArray[np.floating]:
+        """Squared distance of every point to the centre of its own cluster, shape (n,)."""

@@ -1,0 +1,115 @@
+"""The approximate methods: coordinates by a feature map, then c-means on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from mercer.engine.threads import Threads
+from mercer.estimators import checks
+from mercer.estimators.settings import Data, Fitted, Settings
+from mercer.features import (
+    CentroidEmbedding,
+    FeatureMap,
+    Nystroem,
+    OnePassSketch,
+    RandomFourier,
+    TaylorFeatures,
+)
+from mercer.planner import Plan
+from mercer.solvers import EmbeddedSpace
+from mercer.solvers.embedded import EmbeddedModel, grow
+from mercer.solvers.recipe import plant
+from mercer.solvers.restarts import best_partition, medoids, starts
+from mercer.solvers.space import Labels
+
+METHODS = ("nystroem", "fourier", "taylor", "sketch", "apnc")
+_METRICS = {"l2": 0, "l1": 1}
+_RUNS = {"random": 10}
+
+
+def named_map(method: str, n_components: int | None, n_clusters: int) -> FeatureMap:
+    """Return the feature map that a method's name stands for."""
+    if method == "nystroem":
+        return Nystroem(n_components or max(300, 20 * n_clusters), rank=2 * n_clusters)
+    if method == "fourier":
+        return RandomFourier(n_components or 1000)
+    if method == "taylor":
+        return TaylorFeatures(degree=2)
+    if method == "sketch":
+        return OnePassSketch(rank=n_components or 2 * n_clusters)
+    return CentroidEmbedding(n_components or 300)
+
+
+def prepared_map(given: FeatureMap, seed: int, n_clusters: int) -> FeatureMap:
+    """Return a copy of a user's map with what it leaves to the estimator filled in."""
+    copy: FeatureMap = clone(given)
+    parameters = copy.get_params(deep=False)
+    if "random_state" in parameters and parameters["random_state"] is None:
+        copy.set_params(random_state=seed)
+    if parameters.get("singular_vectors") is True:
+        copy.set_params(singular_vectors=n_clusters)
+    return copy
+
+
+def metric_code(metric: str, feature_map: FeatureMap) -> int:
+    """0 for l2, 1 for l1; "auto" is what the map is made for."""
+    checks.choice("metric", metric, ("auto", *_METRICS))
+    if metric == "auto":
+        return 1 if isinstance(feature_map, CentroidEmbedding) else 0
+    return _METRICS[metric]
+
+
+def fit_embedded(
+    data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
+) -> Fitted:
+    """Learn the map, embed all rows, cluster the coordinates."""
+    feature_map.learn(data.X, data.weight, data.kernel, pool)
+    Y = feature_map.embed_training(data.X, pool)
+    space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y), metric)
+    partition = best_partition(
+        space,
+        _first(data, space, settings, feature_map),
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        report=settings.report,
+    )
+    return Fitted(
+        labels=partition.labels,
+        objective=partition.objective,
+        history=partition.history,
+        converged=partition.converged,
+        filled=int(np.count_nonzero(partition.centers.totals)),
+        medoids=medoids(space, partition),
+        plan=plan,
+        kernel=data.kernel,
+        model=EmbeddedModel(feature_map, partition.centers, metric),
+        feature_map=feature_map,
+        centers=partition.centers.means,
+    )
+
+
+def _first(data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap) -> Iterable[Labels]:
+    """First labels of the runs."""
+    init, runs = settings.init, settings.n_init
+    if not isinstance(init, str):
+        return [_given(init, data, space, feature_map)]
+    if runs is None and init == "k-means++":
+        seedling = plant(data.kernel, data.X, data.weight, data.keys, space.n_clusters, settings.seed, space.pool)
+        return [grow(space, seedling)]
+    return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
+
+
+def _given(init: Any, data: Data, space: EmbeddedSpace, feature_map: FeatureMap) -> Labels:
+    checked = checks.given_start(init, data, space.n_clusters)
+    if checked.ndim == 1:
+        return checked
+    points = checked
+    images = EmbeddedSpace(
+        feature_map.embed(points, space.pool), np.ones(len(points)), len(points), space.pool, None, space.metric
+    )
+    each = np.arange(len(points), dtype=np.int32)
+    return space.assign(images.centers(each), np.zeros(space.n, dtype=np.int32)).labels

@@ -1,0 +1,102 @@
+"""The exact method: the feature space itself, through the kernel matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from mercer.engine.threads import Threads
+from mercer.estimators import checks
+from mercer.estimators.settings import Data, Fitted, Settings
+from mercer.gram import Gram, MemoryGram, Moves, PrecomputedGram, RecomputedGram, sums_across, sums_of_matrix
+from mercer.kernels import KernelRows, Precomputed, warn_if_uninformative
+from mercer.planner import Plan
+from mercer.solvers import GramSpace, ImplicitCenters
+from mercer.solvers.implicit import ImplicitModel
+from mercer.solvers.objective import total_weights
+from mercer.solvers.recipe import Seedling, plant
+from mercer.solvers.restarts import best_partition, medoids, starts
+from mercer.solvers.space import Labels
+
+_RUNS = {"k-means++": 5, "random": 10}
+_RECIPE_FROM = 512  # rows: below, runs in the space itself cost nothing
+_LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
+
+
+def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
+    """Cluster in the feature space itself."""
+    rows, gram = _gram(data, plan, pool)
+    space = GramSpace(gram, data.weight, settings.n_clusters, pool)
+    partition = best_partition(
+        space,
+        _first(data, space, settings),
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        report=settings.report,
+    )
+    members = Moves.between(None, partition.labels, space.weight)
+    kernel = None if isinstance(data.kernel, Precomputed) else data.kernel
+    return Fitted(
+        labels=partition.labels,
+        objective=partition.objective,
+        history=partition.history,
+        converged=partition.converged,
+        filled=int(np.count_nonzero(partition.centers.totals)),
+        medoids=medoids(space, partition),
+        plan=plan,
+        kernel=data.kernel,
+        model=ImplicitModel(kernel, rows, members, *partition.centers.affine(), space.resolution),
+    )
+
+
+def _gram(data: Data, plan: Plan, pool: Threads) -> tuple[KernelRows | None, Gram]:
+    """Prepared rows (none if kernel values are given) and the kernel matrix, where the plan puts it."""
+    if isinstance(data.kernel, Precomputed):
+        return None, PrecomputedGram(data.X, pool)
+    rows = data.kernel.rows(data.X)
+    stored = plan.storage == "memory"
+    gram: Gram = MemoryGram(data.kernel, rows, pool) if stored else RecomputedGram(data.kernel, rows)
+    if gram.n > 1:
+        sample = np.linspace(0, gram.n - 1, min(gram.n, _LOOKED_AT)).astype(np.intp)
+        warn_if_uninformative(data.kernel, gram.columns(sample), gram.diagonal, sample, data.X)
+    return rows, gram
+
+
+def _first(data: Data, space: GramSpace, settings: Settings) -> Iterable[Labels]:
+    """First labels of the runs."""
+    init, runs = settings.init, settings.n_init
+    if not isinstance(init, str):
+        return [_given(init, data, space)]
+    if runs is None and init == "k-means++" and space.n > _RECIPE_FROM:
+        seedling = plant(data.kernel, data.X, data.weight, data.keys, space.n_clusters, settings.seed, space.pool)
+        return [_grown(seedling, data, space)]
+    return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
+
+
+def _given(init: Any, data: Data, space: GramSpace) -> Labels:
+    points = checks.given_start(init, data, space.n_clusters)
+    if points.ndim == 1:
+        return points
+    kernel = data.kernel
+    images = kernel.rows(points)
+    members = Moves.between(None, np.arange(len(points), dtype=np.int32), np.ones(len(points)))
+    model = ImplicitModel(kernel, images, members, np.ones(len(points)), kernel.diagonal(images))
+    return model.nearest(data.X, space.pool)[0]
+
+
+def _grown(seedling: Seedling, data: Data, space: GramSpace) -> Labels:
+    """All points to the nearest centre of a partition of some of them."""
+    k, pool, few = space.n_clusters, space.pool, seedling.rows
+    members = Moves.between(None, seedling.labels, seedling.weight)
+    if isinstance(data.kernel, Precomputed):
+        kernel, rows, X = None, None, data.X[:, few]
+        sums = sums_of_matrix(X[few], members, k, pool)
+    else:
+        kernel, rows, X = data.kernel, data.kernel.rows(data.X[few]), data.X
+        sums = sums_across(data.kernel, rows, members, rows, k, pool)
+    own = seedling.weight * sums[seedling.labels, np.arange(len(few))]
+    totals = total_weights(seedling.labels, seedling.weight, k)
+    centers = ImplicitCenters(sums, totals, total_weights(seedling.labels, own, k))
+    return ImplicitModel(kernel, rows, members, *centers.affine()).nearest(X, pool)[0]

@@ -1,0 +1,82 @@
+"""What estimators hand to the parts, checked once, and what they get back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.engine.threads import Threads
+from mercer.features import FeatureMap
+from mercer.kernels import Kernel
+from mercer.planner import Plan
+from mercer.solvers.cmeans import Iteration
+from mercer.solvers.space import Labels
+from mercer.sources import Matrix
+
+Reporter = Callable[[int, int, Iteration], None]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Validated rows with their weights and content hashes, and the kernel to use.
+
+    A precomputed kernel matrix is its own data: `kernel` is then a `Precomputed`.
+    """
+
+    X: Matrix
+    weight: NDArray[np.float64]
+    keys: NDArray[np.uint64]
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of a fit that do not depend on the space."""
+
+    n_clusters: int
+    init: Any
+    n_init: int | None  # None: as many as is sensible, where it is cheapest
+    max_iter: int
+    tol: float
+    memory_limit: int | None
+    seed: int
+    report: Reporter
+
+    def seeds(self, runs: int) -> NDArray[np.integer]:
+        """One seed for each run."""
+        return np.random.default_rng(self.seed).integers(2**62, size=runs)
+
+
+class Model(Protocol):
+    """Centres that new rows can be compared with."""
+
+    @property
+    def knows_distances(self) -> bool:
+        """Whether k(x, x) of new rows is known."""
+
+    def nearest(self, X: Matrix, pool: Threads) -> tuple[Labels, NDArray[np.float64]]:
+        """Nearest centre of new rows and the squared distance to it."""
+
+    def distances(self, X: Matrix, pool: Threads) -> NDArray[np.float64]:
+        """Squared distances to all centres, shape (m, k)."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Result of a fit in any space."""
+
+    labels: Labels
+    objective: float
+    history: tuple[Iteration, ...]
+    converged: bool
+    filled: int
+    medoids: NDArray[np.intp]
+    plan: Plan
+    kernel: Kernel
+    model: Model
+    feature_map: FeatureMap | None = None
+    centers: NDArray[np.float64] | None = None

@@ -1,0 +1,58 @@
+"""Runs from several starts, the best kept, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.solvers.cmeans import Iteration, Partition, hard_c_means
+from mercer.solvers.seeding import k_means_plus_plus, random_labels
+from mercer.solvers.space import Centers, Labels, Space
+
+Reporter = Callable[[int, int, Iteration], None]
+
+
+def starts(space: Space[Centers], init: str, keys: NDArray[np.uint64], seeds: NDArray[np.integer]) -> Iterator[Labels]:
+    """First labels of a run for each seed: random, or by k-means++."""
+    order = np.argsort(keys, kind="stable")
+    for seed in seeds:
+        if init == "random":
+            yield random_labels(keys, space.n_clusters, int(seed))
+        else:
+            yield k_means_plus_plus(space, order, np.random.default_rng(int(seed)))[0]
+
+
+def best_partition(
+    space: Space[Centers], first: Iterable[Labels], *, max_iter: int, tol: float, report: Reporter
+) -> Partition[Centers]:
+    """Run from every start and keep the lowest objective."""
+    best: Partition[Centers] | None = None
+    for run, labels in enumerate(first):
+        found = hard_c_means(
+            space,
+            labels,
+            max_iter=max_iter,
+            tol=tol,
+            on_iteration=lambda number, record, run=run: report(run, number, record),  # type: ignore[misc]
+        )
+        if best is None or found.objective < best.objective:
+            best = found
+    assert best is not None
+    return best
+
+
+def medoids(space: Space[Centers], partition: Partition[Centers]) -> NDArray[np.intp]:
+    """Return the point nearest to each centre among the cluster's own (the papers' pseudo-centre), shape (k,).
+
+    An empty cluster has -1.
+    """
+    heavy = space.weight > 0
+    distances = np.where(heavy, space.own_distances(partition.centers, partition.labels), np.inf)
+    order = np.lexsort((distances, partition.labels))
+    owners, first = np.unique(partition.labels[order], return_index=True)
+    out = np.full(space.n_clusters, -1, dtype=np.intp)
+    out[owners] = order[first]
+    out[np.bincount(partition.labels[heavy], minlength=space.n_clusters) == 0] = -1
+    return out
