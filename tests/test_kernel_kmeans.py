@@ -251,11 +251,11 @@ def test_verbose_says_what_happens(capsys):
 
 def test_the_plan_says_what_was_chosen_and_why():
     X, _ = groups(n=2100, dtype=np.float32)
-    kept = KernelKMeans(3, gamma=0.3, memory_limit="1GB", random_state=0).fit(X)
-    small = KernelKMeans(3, gamma=0.3, memory_limit="9MB", n_jobs=1, random_state=0).fit(X)
+    kept = KernelKMeans(3, gamma=0.3, method="exact", memory_limit="1GB", random_state=0).fit(X)
+    small = KernelKMeans(3, gamma=0.3, method="exact", memory_limit="24MB", n_jobs=1, random_state=0).fit(X)
     assert (kept.plan_.storage, small.plan_.storage) == ("memory", "recompute")
     assert "10.9 MB" in str(small.plan_)
-    assert "9.0 MB allowed" in str(small.plan_)
+    assert "24.0 MB allowed" in str(small.plan_)
     np.testing.assert_array_equal(kept.labels_, small.labels_)
     assert kept.inertia_ == small.inertia_
 
@@ -301,12 +301,18 @@ READ = {
         {"kernel": scaled_product, "kernel_params": {"scale": 1.0}},
         {"kernel": scaled_product, "kernel_params": {"scale": 2.0}},
     ),
+    "method": ({"method": "exact"}, {"method": "taylor"}),
+    "n_components": ({"method": "nystroem", "n_components": 8}, {"method": "nystroem", "n_components": 40}),
+    "metric": ({"method": "apnc", "metric": "l1"}, {"method": "apnc", "metric": "l2"}),
     "storage": ({"storage": "memory"}, {"storage": "recompute"}),
     "init": ({"init": "random"}, {"init": "k-means++"}),
     "n_init": ({"n_init": 1}, {"n_init": 20}),
     "max_iter": ({"init": "random", "max_iter": 1}, {"init": "random", "max_iter": 50}),
     "tol": ({"init": "random", "tol": 0.5}, {"init": "random", "tol": 0.0}),
-    "memory_limit": ({"memory_limit": "1GB"}, {"memory_limit": "6MB", "n_jobs": 1}),
+    "memory_limit": (
+        {"method": "exact", "memory_limit": "1GB"},
+        {"method": "exact", "memory_limit": "15MB", "n_jobs": 1},
+    ),
     "random_state": ({"random_state": 0}, {"random_state": 1}),
 }
 
@@ -321,7 +327,6 @@ def test_parameter_changes_the_outcome(name):
 
 def test_every_parameter_is_proven_to_be_read():
     elsewhere = {
-        "method": test_bad_parameters,  # one method so far: what is not known is refused
         "n_jobs": test_n_jobs_threads_are_started,
         "verbose": test_verbose_says_what_happens,
     }
@@ -478,7 +483,7 @@ def test_what_does_not_fit_is_refused_before_it_is_computed():
     with pytest.raises(MemoryError, match=r"takes 80,\d{3},\d{3},\d{3} bytes.*Use storage='recompute' .*needs"):
         KernelKMeans(kernel=never, storage="memory", memory_limit="2GB").fit(X)
     with pytest.raises(MemoryError, match=r"does not fit in the 1.0 MB allowed.*Allow \d+"):
-        KernelKMeans(kernel=never, memory_limit="1MB").fit(X)
+        KernelKMeans(kernel=never, method="exact", memory_limit="1MB").fit(X)
 
 
 @pytest.mark.parametrize(("gamma", "problem"), [(1e6, "nearly the identity"), (1e-9, "nearly constant")])

@@ -22,6 +22,7 @@ from core.calls import (
     whole_numbers,
     widths,
 )
+from mercer import _core
 
 metrics = pytest.mark.parametrize("metric", [L2, L1], ids=["l2", "l1"])
 NAMES = {L2: "l2", L1: "l1"}
@@ -52,6 +53,7 @@ def test_whole_numbers_exactly(dtype, metric, n, k, d, seed, storage, weighted):
 def test_real_numbers(dtype, metric, n, k, d, seed, storage):
     rng = np.random.default_rng(seed)
     X, C = numbers(rng, (n, d), dtype), numbers(rng, (k, d), dtype)
+    C[: min(n, k) // 2] = X[: min(n, k) // 2]  # at a distance that rounding may take below zero
     weights = rng.random(n).astype(dtype)
     D = reference.distances(X, C, NAMES[metric])
     order = 1 if metric == L1 else 2
@@ -60,6 +62,7 @@ def test_real_numbers(dtype, metric, n, k, d, seed, storage):
     actual = assign(core_rows(X, storage), C, metric, weights=weights)
     assert (D[np.arange(n), actual.labels] <= D.min(axis=1) + 2 * bound).all()
     assert (np.abs(actual.distances - D.min(axis=1)) <= bound).all()
+    assert actual.distances.min() >= 0
     assert actual.objective == pytest.approx(weights.astype(np.float64) @ actual.distances, rel=1e-12)
     U = weights[:, None] * (actual.labels[:, None] == np.arange(k)).astype(np.float64)
     np.testing.assert_allclose(actual.sums, U.T @ X, rtol=1e-12, atol=1e-12 * n)
@@ -106,8 +109,6 @@ def test_weight_zero_is_assigned_but_not_counted(dtype, metric):
 
 def test_residual_is_added_to_the_distance(dtype):
     """The points' norms may hold a residual: it does not change the labels."""
-    from mercer import _core
-
     X, C = np.array([[0, 0], [3, 4]], dtype=dtype), np.array([[0, 1]], dtype=dtype)
     labels, distances = np.zeros(2, dtype=np.int32), np.empty(2, dtype=dtype)
     scratch = np.empty(_core.assign_scratch(2, X.itemsize), dtype=dtype)

@@ -15,7 +15,7 @@ from mercer.engine.threads import Threads, blocks
 from mercer.kernels import Kernel, KernelRows, Precomputed, make_kernel
 from mercer.sources import Matrix, check_weights
 
-_BLOCK_VALUES = 1 << 22  # input and output values of a block of rows
+_BLOCK_VALUES = 1 << 20  # input and output values of a block of rows
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from mercer.engine.threads import Threads, blocks
 from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
-from mercer.features.spectrum import Spectrum, spectrum
+from mercer.features.spectrum import Spectrum, spectrum, with_signs
 from mercer.kernels import Factor, Kernel, KernelRows, Panels, Precomputed
 from mercer.sources import Matrix
 
@@ -109,7 +109,7 @@ class KernelEigen(FeatureMap):
         start = np.random.default_rng(seed).normal(size=n)
         values, vectors = eigsh(LinearOperator((n, n), multiply, dtype=np.float64), k=rank, v0=start, which="LA")
         kept = np.flatnonzero(values > 10 * np.finfo(X.dtype).eps * values[-1])[::-1]
-        return Spectrum(values[kept], vectors[:, kept], float(values[kept].sum()))
+        return Spectrum(values[kept], with_signs(vectors[:, kept]), float(values[kept].sum()))
 
     def _block(self, left: KernelRows, panels: Panels, factor: Factor, part: slice, out: NDArray[Any]) -> None:
         self.kernel_.product(left.slice(part), panels, factor, out[part])

@@ -1,9 +1,9 @@
-"""Which rows stand for all: uniform, k-means, recursive ridge leverage scores, randomly pivoted Cholesky.
+"""Which rows stand for all: uniform, k-means, ridge leverage scores, randomly pivoted Cholesky.
 
 All draw from distinct rows by their content, with probabilities that follow the weights, so that the order of the rows
 does not matter and a weight is a repetition. Beyond a few thousand rows they draw from a sample of them.
 
-References: Musco & Musco (2017) for recursive leverage; Chen, Epperly, Tropp & Webber (2023) for pivoted Cholesky.
+References: Alaoui & Mahoney (2015) for ridge leverage; Chen, Epperly, Tropp & Webber (2023) for pivoted Cholesky.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mercer.sources import Matrix, content_hash, core_rows, distinct_rows, is_sp
 
 RULES = ("uniform", "kmeans", "leverage", "pivoted-cholesky")
 _CANDIDATES = 8192
+_SCORED = 1024  # rows whose leverage is computed, in the cube of their number
 _KMEANS_ITERATIONS = 10
 
 
@@ -99,29 +100,17 @@ def _kmeans(rows: Matrix, weight: NDArray[np.float64], count: int, rng: np.rando
 def _leverage(
     kernel: Kernel, rows: KernelRows, weight: NDArray[np.float64], count: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw in proportion to ridge leverage scores, estimated on samples that double until they are all the rows."""
-    order = rng.permutation(rows.n)
-    size = min(rows.n, 2 * count)
-    chosen = order[:size]
-    while True:
-        scores = _ridge_scores(kernel, rows, chosen, order[:size], count) * weight[order[:size]]
-        chosen = np.sort(order[:size][_draw(np.maximum(scores, 1e-12 * scores.max()), count, rng)])
-        if size == rows.n:
-            return chosen
-        size = min(rows.n, 2 * size)
-
-
-def _ridge_scores(
-    kernel: Kernel, rows: KernelRows, sample: NDArray[np.intp], among: NDArray[np.intp], count: int
-) -> NDArray[np.float64]:
-    """Ridge leverage scores of the rows `among`, from the kernel matrix of a `sample`."""
-    inner = kernel.square(rows)[np.ix_(sample, sample)] if rows.n <= 64 else _between(kernel, rows, sample, sample)
-    across = _between(kernel, rows, among, sample)
-    values = linalg.eigvalsh(inner)
-    ridge = max(float(values[: max(1, len(values) - count // 2)].clip(0).sum()) / count, 1e-10 * float(values[-1]))
-    factor = linalg.cho_factor(inner + ridge * np.eye(len(sample)))
-    explained = np.einsum("ij,ji->i", across, linalg.cho_solve(factor, across.T))
-    return np.asarray(np.maximum(kernel.diagonal(rows.take(among)) - explained, 0.0) / ridge)
+    """Draw in proportion to ridge leverage scores, with the ridge at which they add up to the number of landmarks."""
+    few = np.arange(min(rows.n, max(_SCORED, 3 * count)))
+    root = np.sqrt(weight[few])
+    values, vectors = linalg.eigh(kernel.square(rows.take(few)) * root * root[:, None])
+    values = np.maximum(values, 0.0)
+    low, high = 0.0, float(values.sum())
+    for _ in range(60):  # bisection
+        ridge = (low + high) / 2
+        low, high = (low, ridge) if (values / (values + ridge)).sum() < count else (ridge, high)
+    scores = (vectors * vectors) @ (values / (values + high))
+    return _draw(np.maximum(scores, 0.0), count, rng)
 
 
 def _between(kernel: Kernel, rows: KernelRows, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:

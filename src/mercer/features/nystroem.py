@@ -31,8 +31,8 @@ class Nystroem(FeatureMap):
     n_components : int, default=100
         Landmarks. Fewer are used if there are fewer distinct rows; `n_landmarks_` says how many.
     landmarks : {"uniform", "kmeans", "leverage", "pivoted-cholesky"} or array, default="uniform"
-        How they are chosen: rows at random; means of a short k-means; recursive ridge leverage scores; randomly
-        pivoted Cholesky; or the landmarks themselves, shape (m, n_features).
+        How they are chosen: rows at random; means of a short k-means; by ridge leverage scores; by randomly pivoted
+        Cholesky; or the landmarks themselves, shape (m, n_features).
     rank : int, float or None, default=None
         Number of coordinates; or the share of the landmarks' trace that may be lost; or all above rounding.
     kernel, gamma, degree, coef0, kernel_params

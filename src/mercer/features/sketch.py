@@ -20,8 +20,9 @@ from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
+from mercer.features.spectrum import with_signs
 from mercer.kernels import Factor, Kernel, KernelRows, Precomputed
-from mercer.sources import Matrix
+from mercer.sources import Matrix, content_hash, distinct_rows
 
 _BLOCK = 512
 _SKETCHES = ("srht", "gaussian")
@@ -31,7 +32,7 @@ class OnePassSketch(FeatureMap):
     """Coordinates of the training rows from one pass over their kernel matrix.
 
     New rows are placed by the extension ``S^(-1/2) V' Q' k(X, x)``, which needs their kernel values with all training
-    rows.
+    rows; rows that were there in training, known by their content, have the coordinates of the sketch.
 
     Parameters
     ----------
@@ -97,22 +98,37 @@ class OnePassSketch(FeatureMap):
         if self.sketch not in _SKETCHES:
             raise ValueError(f"sketch={self.sketch!r} is not known; choose from 'srht', 'gaussian'")
         columns = min(n, rank + at_least_one("oversample", self.oversample))
-        root = np.sqrt(weight)
-        self._like = self.kernel_.select(X, np.arange(n))
-        left = self.kernel_.rows(X) if isinstance(self.kernel_, Precomputed) else self._like
-        omega = _omega(self.sketch, n, columns, np.random.default_rng(seed))
-        W = root[:, None] * self._multiply(left, root[:, None] * omega, pool)
+        given = isinstance(self.kernel_, Precomputed)
+        keys = np.arange(n, dtype=np.uint64) if given else content_hash(X)
+        rows, total = distinct_rows(keys, weight)
+        root, columns = np.sqrt(total)[:, None], min(len(rows), columns)
+        self._like = self.kernel_.select(X, rows)
+        left = self.kernel_.rows(X[rows]) if given else self._like
+        omega = _omega(self.sketch, len(rows), columns, np.random.default_rng(seed))
+        W = root * self._multiply(left, root * omega, pool)
         Q, values, V = _eigenpairs(W, omega, rank)
         kept = values > 10 * np.finfo(X.dtype).eps * max(values[0], np.finfo(np.float64).tiny)
         kept[0] = True
-        basis, values = (Q @ V)[:, kept], np.maximum(values[kept], np.finfo(np.float64).tiny)
-        unweighted = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-        self.embedding_ = (unweighted[:, None] * basis * np.sqrt(values)).astype(X.dtype)
-        self._factor = Factor((root[:, None] * basis / np.sqrt(values)).astype(X.dtype))
-        absent = np.flatnonzero(root == 0)
-        if len(absent):
-            self.embedding_[absent] = self.embed(X[absent], pool)
+        basis, values = with_signs(Q @ V[:, kept]), np.maximum(values[kept], np.finfo(np.float64).tiny)
+        self._factor = Factor((root * basis / np.sqrt(values)).astype(X.dtype))
+        self._known = None if given else keys[rows]
+        self._coordinates = (basis * np.sqrt(values) / root).astype(X.dtype)
         self.rank_ = self._n_features_out = len(values)
+        self.embedding_ = self._place(keys[rows], keys, X, pool)
+
+    def _place(self, known: NDArray[np.uint64], keys: NDArray[np.uint64], X: Matrix, pool: Threads) -> NDArray[Any]:
+        """Coordinates of rows: those of the sketch where a row's key is known, by the extension elsewhere."""
+        position = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        out: NDArray[Any] = self._coordinates[position]
+        absent = np.flatnonzero(known[position] != keys)
+        if len(absent):
+            out[absent] = super().embed(X[absent], pool)
+        return out
+
+    def embed(self, X: Matrix, pool: Threads) -> Matrix:
+        """Coordinates of validated rows; rows met in training have those of the sketch."""
+        X = X.astype(self._coordinates.dtype, copy=False)
+        return super().embed(X, pool) if self._known is None else self._place(self._known, content_hash(X), X, pool)
 
     def _multiply(self, left: KernelRows, V: NDArray[np.float64], pool: Threads) -> NDArray[np.float64]:
         """K V, each kernel value computed once."""
@@ -127,7 +143,8 @@ class OnePassSketch(FeatureMap):
 
     def fit_transform(self, X: Any, y: object = None, **fit_params: Any) -> Matrix:
         """Learn the map and return the coordinates of the rows of `X`, shape (n_samples, rank_)."""
-        return self.fit(X, **fit_params).embedding_
+        embedding: Matrix = self.fit(X, **fit_params).embedding_
+        return embedding
 
     def _embed(self, rows: KernelRows, out: NDArray[Any]) -> None:
         self.kernel_.product(rows, self.kernel_.panels(self._like), self._factor, out)

@@ -48,7 +48,7 @@ def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike)
     """
     values, vectors = linalg.eigh(K)
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = _how_many(values, rank, 10 * float(np.finfo(dtype).eps))
+    kept = _how_many(values, rank, 4 * float(np.finfo(dtype).eps))
     positive = float(values[values > 0].sum())
     negative = -float(values[values < 0].sum())
     if negative > _NEGATIVE_FROM * positive:
@@ -58,7 +58,13 @@ def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike)
             IndefiniteKernelWarning,
             stacklevel=2,
         )
-    return Spectrum(values[:kept].copy(), np.ascontiguousarray(vectors[:, :kept]), positive)
+    return Spectrum(values[:kept].copy(), with_signs(vectors[:, :kept]), positive)
+
+
+def with_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give each column, shape (m, r), the sign that makes its largest entry positive: solvers leave it open."""
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return np.ascontiguousarray(vectors * np.where(largest < 0, -1.0, 1.0))
 
 
 def _how_many(values: NDArray[np.float64], rank: int | float | None, cut: float) -> int:

@@ -17,6 +17,12 @@ class _SelectedRows(KernelRows):
 
     indices: NDArray[np.integer]
 
+    def take(self, indices: NDArray[np.integer]) -> KernelRows:
+        """Some of them."""
+        part = _SelectedRows(self.X[indices])
+        part.indices = self.indices[indices]
+        return part
+
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
@@ -39,6 +45,8 @@ class Precomputed(Kernel):
 
     def diagonal(self, rows: KernelRows) -> NDArray[np.float64]:
         """k(x, x) of the training points, from their whole kernel matrix."""
+        if isinstance(rows, _SelectedRows):
+            return np.asarray(rows.X[np.arange(rows.n), rows.indices], dtype=np.float64).ravel()
         if rows.n != rows.d:
             raise ValueError("with kernel='precomputed' the k(x, x) of new points are unknown")
         return np.asarray(rows.X.diagonal(), dtype=np.float64)

@@ -70,7 +70,8 @@ def plan_embedded(
     """
     coordinates = dtype.itemsize * n_samples * columns
     vectors = n_samples * (2 * dtype.itemsize + 9 * 8)
-    block = n_jobs * (2 * dtype.itemsize * (1 << 22) + 3 * 8 * n_clusters * columns)
+    values = min(n_samples * (n_features + columns), 1 << 20)
+    block = n_jobs * (4 * dtype.itemsize * values + 3 * 8 * n_clusters * columns)
     learned = 3 * 8 * landmarks * landmarks + dtype.itemsize * landmarks * (2 * n_features + columns)
     work = vectors + block + learned + recipe_bytes(n_samples, n_features, n_clusters, dtype.itemsize)
     limit = memory_limit if memory_limit is not None else int(_SHARE * available_memory())
