@@ -24,7 +24,7 @@ from mercer.features.nystroem import at_least_one
 from mercer.kernels import RBF, Kernel, KernelRows, Laplacian
 from mercer.sources import Matrix
 
-_BLOCK = 4096
+_BLOCK_VALUES = 1 << 19
 _SAMPLINGS = ("iid", "orthogonal")
 
 
@@ -120,17 +120,26 @@ class RandomFourier(FeatureMap):
             return np.asarray(Y.T @ (Y * weight[part, None]))
 
         gram = np.zeros((self._n_features_out, self._n_features_out))
-        for product in pool.map(part_of, blocks(X.shape[0], _BLOCK)):
+        for product in pool.map(part_of, blocks(X.shape[0], self._rows)):
             gram += product
         size = len(gram)
         values, vectors = linalg.eigh(gram, subset_by_index=(size - count, size - 1))
         kept = values > 1e-12 * values[-1]
         return np.asarray((vectors[:, kept] / np.sqrt(values[kept]))[:, ::-1].astype(X.dtype))
 
+    @property
+    def _rows(self) -> int:
+        """Rows of a block, whose features stay in the cache."""
+        return max(64, _BLOCK_VALUES // int(self.frequencies_.shape[1]))
+
     def _features(self, X: Matrix) -> NDArray[Any]:
         angles = np.asarray(X @ self.frequencies_)
-        scale = angles.dtype.type(1 / np.sqrt(angles.shape[1]))
-        return np.asarray(np.concatenate([np.cos(angles), np.sin(angles)], axis=1) * scale)
+        pairs = angles.shape[1]
+        out = np.empty((len(angles), 2 * pairs), dtype=angles.dtype)
+        np.cos(angles, out=out[:, :pairs])
+        np.sin(angles, out=out[:, pairs:])
+        out *= 1 / np.sqrt(pairs)
+        return out
 
     def embed(self, X: Matrix, pool: Threads) -> Matrix:
         """Coordinates of validated rows, block by block."""
@@ -141,7 +150,7 @@ class RandomFourier(FeatureMap):
             features = self._features(X[part])
             out[part] = features if self._rotation is None else features @ self._rotation
 
-        pool.map(run, blocks(X.shape[0], _BLOCK))
+        pool.map(run, blocks(X.shape[0], self._rows))
         return out
 
     def _embed(self, rows: KernelRows, out: NDArray[Any]) -> None:

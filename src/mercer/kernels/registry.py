@@ -56,6 +56,8 @@ def make_kernel(
     >>> make_kernel("polynomial", np.ones((2, 2)), gamma=1.0, degree=2, coef0=0)
     Polynomial(degree=2, gamma=1.0, coef0=0.0)
     """
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise TypeError(f"kernel must be an object, not the class: write {kernel.__name__}(...)")
     if callable(kernel) and not isinstance(kernel, Kernel):
         return Function(kernel, dict(kernel_params or {}))
     if kernel_params is not None:

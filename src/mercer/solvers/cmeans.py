@@ -81,7 +81,7 @@ def hard_c_means(
         converged = moved == 0 or (tol > 0 and 0 <= before - objective <= tol * abs(before))
         if converged:
             break
-    if objective > best_objective + 1e-9 * abs(best_objective):  # only an indefinite kernel gets here
+    if space.keeps_best and objective > best_objective + 1e-9 * abs(best_objective):  # an indefinite kernel
         centers, labels, objective = space.centers(best), best, best_objective
     return Partition(labels, centers, objective, converged, tuple(history))
 

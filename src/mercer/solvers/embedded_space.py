@@ -69,6 +69,7 @@ class EmbeddedSpace:
         self.n_clusters = n_clusters
         self.pool = pool
         self.metric = metric
+        self.keeps_best = metric == 0
         self.weights = None if (weight == 1).all() else weight.astype(Y.dtype)
         self.norms = np.empty(self.n, dtype=Y.dtype)
         _core.norms(self.rows, 2, self.norms)

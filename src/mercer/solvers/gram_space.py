@@ -54,6 +54,7 @@ class GramSpace:
         self.weight = weight
         self.n_clusters = n_clusters
         self.pool = pool
+        self.keeps_best = True
         self.constant = float(weight @ gram.diagonal)
         self.resolution = 32 * float(np.finfo(gram.dtype).eps) * float(np.abs(gram.diagonal).max(initial=0.0))
 

@@ -33,12 +33,15 @@ class Space(Protocol[Centers]):
         Sample weights, float64.
     resolution : float
         Squared distances below it are rounding.
+    keeps_best : bool
+        Whether to go back to the lowest objective if it rises: not where points go by another distance than its.
     """
 
     n: int
     n_clusters: int
     weight: NDArray[np.float64]
     resolution: float
+    keeps_best: bool
 
     def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Squared distances of all points to some of the points, shape (len(indices), n)."""
