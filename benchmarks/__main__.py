@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ("core", "exact")
+ALL = ("core", "exact", "embedded")
 
 
 def main(names: list[str]) -> int:

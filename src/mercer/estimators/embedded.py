@@ -34,7 +34,7 @@ _RUNS = {"random": 10}
 def named_map(method: str, n_components: int | None, n_clusters: int) -> FeatureMap:
     """Return the feature map that a method's name stands for."""
     if method == "nystroem":
-        return Nystroem(n_components or max(300, 20 * n_clusters), rank=2 * n_clusters)
+        return Nystroem(n_components or max(300, 20 * n_clusters), rank=3 * n_clusters)
     if method == "fourier":
         return RandomFourier(n_components or 1000)
     if method == "taylor":

@@ -55,7 +55,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Keyword arguments for a callable kernel.
     method : str or feature map, default="auto"
         "exact" works with the kernel matrix itself. The others embed the rows first: "nystroem" (landmarks, cut to
-        twice as many coordinates as clusters), "fourier" (rbf, laplacian), "taylor" (rbf), "sketch" (one pass over the
+        three times as many coordinates as clusters), "fourier" (rbf, laplacian), "taylor" (rbf), "sketch" (one pass over the
         kernel matrix), "apnc" (for the nearest centroid in l1), or an object of `mercer.features`, whose parameters
         then nest (``method__rank``). "auto" is "exact" up to 20,000 rows if their kernel matrix fits, else "nystroem".
     n_components : int, optional
@@ -77,7 +77,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         array (for which any number means 1).
     max_iter : int, default=300
         Iterations of one run.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         A run ends when an iteration lowers the objective by no more than this share of it. With 0 it goes on until no
         point moves.
     memory_limit : int or str, optional
@@ -153,7 +153,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         init: str | ArrayLike = "k-means++",
         n_init: int | str = "auto",
         max_iter: int = 300,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
