@@ -3,7 +3,27 @@
 from mercer import datasets, kernels, metrics
 from mercer._version import show_versions
 from mercer.estimators import KernelKMeans
+from mercer.features import (
+    CentroidEmbedding,
+    KernelEigen,
+    Nystroem,
+    OnePassSketch,
+    RandomFourier,
+    TaylorFeatures,
+)
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelKMeans", "datasets", "kernels", "metrics", "show_versions"]
+__all__ = [
+    "CentroidEmbedding",
+    "KernelEigen",
+    "KernelKMeans",
+    "Nystroem",
+    "OnePassSketch",
+    "RandomFourier",
+    "TaylorFeatures",
+    "datasets",
+    "kernels",
+    "metrics",
+    "show_versions",
+]

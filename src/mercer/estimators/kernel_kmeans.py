@@ -55,9 +55,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Keyword arguments for a callable kernel.
     method : str or feature map, default="auto"
         "exact" works with the kernel matrix itself. The others embed the rows first: "nystroem" (landmarks, cut to
-        three times as many coordinates as clusters), "fourier" (rbf, laplacian), "taylor" (rbf), "sketch" (one pass over the
-        kernel matrix), "apnc" (for the nearest centroid in l1), or an object of `mercer.features`, whose parameters
-        then nest (``method__rank``). "auto" is "exact" up to 20,000 rows if their kernel matrix fits, else "nystroem".
+        three times as many coordinates as clusters), "fourier" (rbf, laplacian), "taylor" (rbf), "sketch" (one pass
+        over the kernel matrix), "apnc" (for the nearest centroid in l1), or an object of `mercer.features`, whose
+        parameters then nest (``method__rank``). "auto" is "exact" up to 20,000 rows if their kernel matrix fits, else
+        "nystroem".
     n_components : int, optional
         Landmarks for "nystroem" (300 or 20 per cluster) and "apnc" (300), random features for "fourier" (1000), rank
         for "sketch" (2 per cluster). Not for the other methods.
