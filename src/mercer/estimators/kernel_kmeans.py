@@ -23,6 +23,7 @@ from mercer.features import FeatureMap
 from mercer.kernels import Kernel, Precomputed, make_kernel
 from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
+from mercer.solvers.certificate import Certificate, certify
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, check_weights, content_hash
 
@@ -111,6 +112,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         The fitted map of an approximate method.
     cluster_centers_ : array of shape (n_clusters, n_coordinates)
         Centres in its coordinates.
+    certificate_ : Certificate
+        Objective, a lower bound on that of any partition, and their ratio; or why no bound is valid. Computed when
+        first asked for, from 2000 landmarks.
     plan_ : Plan
         How the fit was carried out, and why; ``print(model.plan_)``.
     n_features_in_ : int
@@ -236,6 +240,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads) -> Fitted:
         """Plan, then call the method's function."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._training = (X, weight, seed)
         feature_map, reasons = self._feature_map(X, seed)
         if feature_map is None:
             plan = self._exact_plan(X, pool, reasons)
@@ -331,6 +336,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _set_fitted(self, found: Fitted) -> None:
         self._model = found.model
+        self.__dict__.pop("_certificate", None)
         self.labels_ = found.labels
         self.inertia_ = found.objective
         self.n_iter_ = len(found.history)
@@ -368,6 +374,35 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:
         """Cluster the rows of `X` and return `labels_`, shape (n_samples,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How far `labels_` can be from the optimum: `objective`, `lower_bound`, `ratio`; computed when asked for."""
+        check_is_fitted(self)
+        if not hasattr(self, "_certificate"):
+            self._certificate = self._certify()
+        return self._certificate
+
+    def _certify(self) -> Certificate:
+        feature_map = getattr(self, "feature_map_", None)
+        if isinstance(self.kernel_, Precomputed):
+            return Certificate(
+                self.inertia_, None, "whether the precomputed kernel is positive semidefinite is not known"
+            )
+        if feature_map is not None and not feature_map.bounds_kernel:
+            name = type(feature_map).__name__
+            return Certificate(
+                self.inertia_, None, f"the objective in coordinates of {name} does not bound the kernel's"
+            )
+        if not hasattr(self, "_training"):
+            raise AttributeError("certificate_ needs the training data, which a pickled model leaves behind: fit again")
+        X, weight, seed = self._training
+        with Threads(self.n_jobs) as pool:
+            return certify(self.kernel_, X, weight, self.inertia_, self.n_clusters, seed, pool)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the reference to the training data."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_training"}
 
     # ---- new points ----------------------------------------------------------------------------------------------
 
