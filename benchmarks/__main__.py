@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ("core", "exact", "embedded")
+ALL = ("core", "exact", "embedded", "papers")
 
 
 def main(names: list[str]) -> int:

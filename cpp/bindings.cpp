@@ -362,6 +362,7 @@ template <class F> auto for_itemsize(int itemsize, F&& f, Index rows = 0, Index 
 
 NB_MODULE(_core, m) {
   using namespace mercer;
+  nb::set_leak_warnings(false); // a model that lives until the interpreter ends, as globals do, is no leak
   m.doc() = "Mercer's compiled core: pure functions on one block, in the caller's buffers, with the GIL released.";
   m.def("instruction_sets", &instruction_sets, "What this machine can run, best last");
   m.def("use", &use, "name"_a, "Choose an instruction set; packed blocks made before are no longer valid");

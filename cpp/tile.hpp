@@ -48,6 +48,49 @@ inline void accumulate(const Rows<T>& rows, Index i, const T* panel, Index panel
   }
 }
 
+// Columns in which some row of a group is not zero: the others add nothing to a product. Real data are often mostly zeros
+// (pixels, one-hot columns), and the rows of a group often in the same places.
+constexpr Index most_listed = 2048;
+struct Listed {
+  uint16_t columns[most_listed];
+  Index count; // -1: no list, take all columns
+};
+
+template <class T> inline void list_columns(const Rows<T>& rows, Index i, Index height, Listed& listed) {
+  constexpr int L = lanes<T>;
+  const T* x = rows.data + i * rows.stride;
+  Index count = 0, t = 0;
+  for (; t + L <= rows.d; t += L) {
+    ivec<T> any{};
+    for (Index r = 0; r < height; r++) any |= load<T>(x + r * rows.stride + t) != T(0);
+    for (int q = 0; q < L; q++) {
+      listed.columns[count] = uint16_t(t + q);
+      count += any[q] != 0;
+    }
+  }
+  for (; t < rows.d; t++) {
+    bool any = false;
+    for (Index r = 0; r < height; r++) any |= x[r * rows.stride + t] != T(0);
+    if (any) listed.columns[count++] = uint16_t(t);
+  }
+  listed.count = 8 * count <= 7 * rows.d ? count : -1; // a few zeros are not worth the detour
+}
+
+// The same sum as `accumulate` of products, over the listed columns.
+template <int R, int V, class T>
+inline void accumulate_listed(const Rows<T>& rows, Index i, const T* panel, const Listed& listed, Tile<T, R, V>& acc) {
+  const T* x = rows.data + i * rows.stride;
+  for (Index p = 0; p < listed.count; p++) {
+    const Index t = listed.columns[p];
+    vec<T> b[V];
+    for (int v = 0; v < V; v++) b[v] = load<T>(panel + (t * V + v) * lanes<T>);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; v++) acc.at[r][v] = Dot::step<T>(acc.at[r][v], b[v], x[r * rows.stride + t]);
+  }
+}
+
 template <class Accumulate, int V, class T>
 inline void accumulate_sparse(const Rows<T>& rows, Index i, const T* panel, Tile<T, 1, V>& acc) {
   for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; p++)
@@ -138,9 +181,18 @@ template <class T> void pack(const Rows<T>& rows, const T* norms, T* out) {
 // finish(row, column, panel, tile) is called with each register tile; panel[0 .. width) are the columns' norms.
 template <class Accumulate, class T, class Finish>
 inline void tile(const Rows<T>& rows, const T* packed, Index m, Finish&& finish) {
-  constexpr Index block = 8 * max_rows;
+  constexpr Index block = 8 * max_rows, groups = 8 + 4; // the last rows make at most four smaller groups
+  constexpr bool may_list = std::is_same<Accumulate, Dot>::value;
+  const bool lists = may_list && !rows.indptr && rows.d >= 16 && rows.d <= most_listed && m >= 4 * panel_width<T>;
+  Listed listed[may_list ? groups : 1];
   for (Index first = 0; first < rows.n; first += block) {
     const Index count = rows.n - first < block ? rows.n - first : block;
+    if (lists) {
+      Index group = 0;
+      for_row_groups(count, [&](auto R, Index offset) {
+        list_columns<T>(rows, first + offset, decltype(R)::value, listed[group++]);
+      });
+    }
     for_panels<T>(m, rows.d, packed, [&](auto V, Index j, const T* panel) {
       constexpr int v = decltype(V)::value;
       const T* features = panel + v * lanes<T>;
@@ -152,9 +204,14 @@ inline void tile(const Rows<T>& rows, const T* packed, Index m, Finish&& finish)
         }
         return;
       }
+      Index group = 0;
       for_row_groups(count, [&](auto R, Index offset) {
         Tile<T, decltype(R)::value, v> acc{};
-        accumulate<Accumulate>(rows, first + offset, features, v * lanes<T>, acc);
+        const Listed& columns = listed[may_list ? group++ : 0];
+        if (may_list && lists && columns.count >= 0)
+          accumulate_listed(rows, first + offset, features, columns, acc);
+        else
+          accumulate<Accumulate>(rows, first + offset, features, v * lanes<T>, acc);
         finish(first + offset, j, panel, acc);
       });
     });

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reference
 from hypothesis import given
+from hypothesis import strategies as st
 
 from core.calls import (
     KINDS,
@@ -55,6 +56,21 @@ def test_values(dtype, kind, n, m, d, seed, left, right):
     Z[: n // 2] = X[: n // 2][:m]
     expected = reference.kernel(kind, X, Z, **PARAMETERS[kind])
     actual = kernel_block(kind, core_rows(X, left), core_rows(Z, right), dtype, **PARAMETERS[kind])
+    assert (np.abs(actual - expected) <= largest_error(kind, X, Z, dtype)).all()
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf", "cosine"])
+@few
+@given(n=sizes, m=sizes.map(lambda m: m + 128), seed=seeds, filled=st.floats(0, 1))
+def test_columns_of_zeros_are_skipped(dtype, kind, n, m, seed, filled):
+    """Mostly zeros, in the same columns for many rows or not: only entries beside them count."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(16, 200))
+    X, Z = numbers(rng, (n, d), dtype), numbers(rng, (m, d), dtype)
+    X[:, rng.random(d) > filled] = 0
+    X[rng.random((n, d)) > filled] = 0
+    expected = reference.kernel(kind, X, Z, **PARAMETERS[kind])
+    actual = kernel_block(kind, core_rows(X), core_rows(Z), dtype, **PARAMETERS[kind])
     assert (np.abs(actual - expected) <= largest_error(kind, X, Z, dtype)).all()
 
 
