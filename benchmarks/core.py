@@ -103,13 +103,13 @@ class Points:
     def assign(self, C: np.ndarray, *, metric: int = 0, sums: bool = False, n_jobs: int = THREADS) -> np.ndarray:
         """Labels by the core, with the new centres if asked for."""
         n, d = self.X.shape
-        half, labels = (C * C).sum(axis=1) / 2, np.zeros(n, dtype=np.int32)
+        offset, labels = (C.sum(axis=1) / -2 if metric else (C * C).sum(axis=1) / 2), np.zeros(n, dtype=np.int32)
 
         def run(part: slice) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
             scratch = aligned_empty(_core.assign_scratch(d, self.X.itemsize), self.X.dtype)
             total = (np.zeros((len(C), d)), np.zeros(len(C))) if sums else (None, None)
             view, norms = self.rows.slice(part.start, part.stop), self.norms[part]
-            _core.assign(view, C, half, metric, None, norms, labels[part], None, *total, scratch)
+            _core.assign(view, C, offset, metric, None, norms, labels[part], None, *total, scratch)
             return total
 
         with Threads(n_jobs) as pool:

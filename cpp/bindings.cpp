@@ -230,11 +230,12 @@ void set_sums(double*& sums, double*& totals, const Optional<Matrix<double>>& s,
 }
 
 template <class T>
-std::tuple<double, Index> assign(const RowsView<T>& points, Matrix<const T> centers, Vector<const T> half, int metric,
+std::tuple<double, Index> assign(const RowsView<T>& points, Matrix<const T> centers, Vector<const T> offset, int metric,
                                  const Optional<Vector<const T>>& weights, const Optional<Vector<const T>>& norms,
                                  Vector<int32_t> labels, const Optional<Vector<T>>& distances,
                                  const Optional<Matrix<double>>& sums, const Optional<Vector<double>>& totals,
-                                 Vector<T> scratch) {
+                                 Vector<T> scratch, const Optional<Vector<T>>& gaps,
+                                 const Optional<Vector<const T>>& shifts, double slack) {
   const Index n = points.rows.n, d = points.rows.d;
   AssignTask<T> task{};
   task.points = points.rows, task.k = centers.shape(0), task.metric = Metric(metric);
@@ -242,14 +243,21 @@ std::tuple<double, Index> assign(const RowsView<T>& points, Matrix<const T> cent
   require(task.k >= 1, "at least one centre is needed");
   require_rows(centers, task.k, d, "centres and points differ in their columns");
   require(task.k < 2 || Index(centers.stride(0)) == d, "centres must be contiguous");
-  require_size(half, task.k, "half is too short");
+  require_size(offset, task.k, "offset is too short");
   require_size(labels, n, "labels is too short");
   require_size(scratch, table<T>().assign_scratch(d), "scratch is too small");
-  task.centers = centers.data(), task.half = half.data(), task.labels = labels.data(), task.scratch = scratch.data();
+  task.centers = centers.data(), task.offset = offset.data(), task.labels = labels.data(), task.scratch = scratch.data();
   task.weights = optional_data(weights, n, "one weight per point is needed");
   task.norms = optional_data(norms, n, "one norm per point is needed");
   task.distances = optional_data(distances, n, "distances is too short");
   require(task.norms || task.metric == Metric::l1, "l2 needs the points' squared norms");
+  task.gaps = optional_data(gaps, n, "one gap per point is needed");
+  task.shifts = optional_data(shifts, task.k, "one shift per centre is needed");
+  task.slack = T(slack);
+  require(!task.shifts || task.gaps, "shifts need gaps");
+  require(slack >= 0, "slack must not be negative");
+  for (Index i = 0; task.shifts && i < n; i++)
+    require(task.labels[i] >= 0 && task.labels[i] < task.k, "with shifts, labels must be those of before");
   set_sums(task.sums, task.totals, sums, totals, task.k, d);
   nb::gil_scoped_release release;
   const AssignResult result = table<T>().assign(task);
@@ -300,7 +308,7 @@ void segment(bool by_rows, Matrix<const T> tile, Vector<const int32_t> position,
 }
 
 Index gram_assign(Matrix<const double> F, Vector<const double> scale, Vector<const double> offset,
-                  Vector<const double> diagonal, Vector<int32_t> labels, Vector<double> distances) {
+                  Vector<const double> diagonal, Vector<int32_t> labels, const Optional<Vector<double>>& distances) {
   GramTask<double> task{};
   task.k = F.shape(0), task.n = F.shape(1), task.ld = row_stride(F);
   require(task.k >= 1, "at least one cluster is needed");
@@ -309,9 +317,9 @@ Index gram_assign(Matrix<const double> F, Vector<const double> scale, Vector<con
   require_size(offset, task.k, "offset is too short");
   require_size(diagonal, task.n, "diagonal is too short");
   require_size(labels, task.n, "labels is too short");
-  require_size(distances, task.n, "distances is too short");
+  task.distances = optional_data(distances, task.n, "distances is too short");
   task.F = F.data(), task.scale = scale.data(), task.offset = offset.data(), task.diagonal = diagonal.data();
-  task.labels = labels.data(), task.distances = distances.data();
+  task.labels = labels.data();
   nb::gil_scoped_release release;
   return table<double>().gram_assign(task);
 }
@@ -338,10 +346,11 @@ template <class T> void bind(nb::module_& m, const char* rows_name) {
         "packed"_a.noconvert(), "m"_a, "out"_a.noconvert());
   m.def("kernel_product", &kernel_product<T>, "kernel"_a, "rows"_a, "x_norms"_a.noconvert().none(),
         "packed"_a.noconvert(), "m"_a, "packed_v"_a.noconvert(), "out"_a.noconvert(), "scratch"_a.noconvert());
-  m.def("assign", &assign<T>, "points"_a, "centers"_a.noconvert(), "half"_a.noconvert(), "metric"_a,
+  m.def("assign", &assign<T>, "points"_a, "centers"_a.noconvert(), "offset"_a.noconvert(), "metric"_a,
         "weights"_a.noconvert().none(), "norms"_a.noconvert().none(), "labels"_a.noconvert(),
         "distances"_a.noconvert().none(), "sums"_a.noconvert().none(), "totals"_a.noconvert().none(),
-        "scratch"_a.noconvert());
+        "scratch"_a.noconvert(), "gaps"_a.noconvert() = nb::none(), "shifts"_a.noconvert() = nb::none(),
+        "slack"_a = 0.0);
   m.def("soft_step", &soft_step<T>, "points"_a, "norms"_a.noconvert(), "centers"_a.noconvert(), "half"_a.noconvert(),
         "nu"_a.noconvert().none(), "m"_a, "weights"_a.noconvert().none(), "memberships"_a.noconvert().none(),
         "labels"_a.noconvert().none(), "sums"_a.noconvert(), "totals"_a.noconvert(), "scratch"_a.noconvert());
@@ -382,7 +391,7 @@ NB_MODULE(_core, m) {
   bind<float>(m, "Rows32");
   bind<double>(m, "Rows64");
   m.def("gram_assign", &gram_assign, "F"_a.noconvert(), "scale"_a.noconvert(), "offset"_a.noconvert(),
-        "diagonal"_a.noconvert(), "labels"_a.noconvert(), "distances"_a.noconvert());
+        "diagonal"_a.noconvert(), "labels"_a.noconvert(), "distances"_a.noconvert().none());
 
   const auto available = instruction_sets();
   if (available.empty()) throw std::runtime_error("this processor has none of the instruction sets Mercer is built for");

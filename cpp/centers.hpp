@@ -4,6 +4,7 @@
 // Points are packed and lie along the lanes of a vector, centres are the rows of the register tile: the minimum over
 // centres is then taken lane by lane, no padding is wasted on the number of centres, and there is nothing to reduce.
 #pragma once
+#include <cmath>
 #include <limits>
 
 #include "tile.hpp"
@@ -41,13 +42,14 @@ template <class T> inline Index assign_panels(Index d) {
 }
 template <class T> Index assign_scratch(Index d) { return assign_panels<T>(d) * panel_width<T> * (d ? d : 1); }
 
-template <class T> struct Best { // per point of a panel: the best score so far and the centre that has it
-  vec<T> score[2];
+template <class T> struct Best { // per point of a panel: the best score, the centre that has it, and the second best
+  vec<T> score[2], second[2];
   ivec<T> label[2];
 };
 
-// Scores are "larger is nearer": x.c - |c|^2 / 2, or minus the l1 distance.
-template <class Accumulate, class T>
+// Scores are "larger is nearer": x.c - |c|^2 / 2 for l2; for l1 half of sum(x) - |x - c|_1, which is sum(c) / 2 less
+// the sum of max(x, c). The centre's term is -offset.
+template <class Accumulate, bool bounded, class T>
 inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index points, Best<T>* best) {
   constexpr bool l2 = std::is_same<Accumulate, Dot>::value;
   for_row_groups(task.k, [&](auto R, Index c) {
@@ -58,8 +60,10 @@ inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index poi
 #pragma GCC unroll 16
       for (int row = 0; row < r; row++)
         for (int v = 0; v < 2; v++) {
-          const vec<T> score = l2 ? acc.at[row][v] - task.half[c + row] : -acc.at[row][v];
+          const vec<T> score = (l2 ? acc.at[row][v] : -acc.at[row][v]) - task.offset[c + row];
           const ivec<T> better = score > best[b].score[v];
+          if (bounded)
+            best[b].second[v] = maximum<T>(best[b].second[v], minimum<T>(score, best[b].score[v]));
           best[b].score[v] = select<T>(better, score, best[b].score[v]);
           best[b].label[v] = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c + row) : best[b].label[v];
         }
@@ -67,50 +71,130 @@ inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index poi
   });
 }
 
+template <class T> inline T l1_distance(const Rows<T>& rows, Index i, const T* center) {
+  T sum = 0;
+  if (rows.indptr) {
+    for (Index t = 0; t < rows.d; t++) sum += std::abs(center[t]);
+    for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; p++)
+      sum += std::abs(rows.data[p] - center[rows.indices[p]]) - std::abs(center[rows.indices[p]]);
+    return sum < 0 ? T(0) : sum;
+  }
+  const T* x = rows.data + i * rows.stride;
+  vec<T> total[2] = {};
+  Index t = 0;
+  for (; t + 2 * lanes<T> <= rows.d; t += 2 * lanes<T>)
+    for (int v = 0; v < 2; v++)
+      total[v] += absolute<T>(load<T>(x + t + v * lanes<T>) - load<T>(center + t + v * lanes<T>));
+  for (; t < rows.d; t++) sum += std::abs(x[t] - center[t]);
+  return sum + T(sum_lanes<T>(total[0] + total[1]));
+}
+
+// How much nearer a point is to its centre than to any other, at least, by scores that are off by rounding.
+template <class T> inline T gap_between(const AssignTask<T>& task, Index i, T score, T second) {
+  if (second == -std::numeric_limits<T>::infinity()) return std::numeric_limits<T>::max();
+  const T ahead = 2 * (score - second) - 2 * task.slack;
+  if (task.metric == Metric::l1) return ahead;
+  const T own = task.norms[i] - 2 * score, other = task.norms[i] - 2 * second;
+  return ahead / (std::sqrt((own > 0 ? own : 0) + task.slack) + std::sqrt((other > 0 ? other : 0) + task.slack));
+}
+
 template <class T>
-inline void record(const AssignTask<T>& task, Index first, Index count, const Best<T>& best, AssignResult& result) {
+inline void record(const AssignTask<T>& task, const Index* visited, Index count, const Best<T>& best,
+                   AssignResult& result) {
   constexpr int L = lanes<T>;
-  T score[2 * L];
+  T score[2 * L], second[2 * L];
   decltype(ivec<T>{}[0] + 0) label[2 * L];
   std::memcpy(score, best.score, sizeof score);
+  std::memcpy(second, best.second, sizeof second);
   std::memcpy(label, best.label, sizeof best.label);
   for (Index q = 0; q < count; q++) {
-    const Index i = first + q;
+    const Index i = visited[q], d = task.points.d;
+    const int32_t before = task.labels[i], now = int32_t(label[q]);
     const double weight = task.weights ? double(task.weights[i]) : 1.0;
-    T distance = -score[q];
+    T distance;
     if (task.metric == Metric::l2) {
       distance = task.norms[i] - 2 * score[q];
       if (!(distance > 0)) distance = 0;
+    } else {
+      distance = l1_distance<T>(task.points, i, task.centers + now * d);
     }
     result.objective += weight * double(distance);
-    result.moved += task.labels[i] != int32_t(label[q]);
-    task.labels[i] = int32_t(label[q]);
+    result.moved += before != now;
+    task.labels[i] = now;
     if (task.distances) task.distances[i] = distance;
-    if (task.sums && weight != 0) {
-      add_row<T>(task.points, i, weight, task.sums + Index(label[q]) * task.points.d);
-      task.totals[label[q]] += weight;
+    if (task.gaps) task.gaps[i] = gap_between<T>(task, i, score[q], second[q]);
+    if (!task.sums || weight == 0 || (task.shifts && before == now)) continue;
+    add_row<T>(task.points, i, weight, task.sums + now * d);
+    task.totals[now] += weight;
+    if (task.shifts) {
+      add_row<T>(task.points, i, -weight, task.sums + before * d);
+      task.totals[before] -= weight;
     }
   }
 }
 
+// Which points may have another nearest centre since the centres moved: all, unless their gaps are known.
+template <class T> class Stale {
+public:
+  explicit Stale(const AssignTask<T>& task) : task(task) {
+    // a gap below it might be closed by rounding: (d2 - d1)(d2 + d1) >= gap^2
+    least = task.metric == Metric::l1 ? 2 * task.slack : std::sqrt(2 * task.slack);
+    for (Index c = 0; task.shifts && c < task.k; c++) {
+      if (c && !(task.shifts[c] > task.shifts[farthest])) {
+        if (task.shifts[c] > rest) rest = task.shifts[c];
+        continue;
+      }
+      if (c) rest = task.shifts[farthest];
+      farthest = c;
+    }
+  }
+
+  // The first `count` or fewer stale points from i on; i is left behind the last one looked at.
+  Index take(Index& i, Index count, Index* out) const {
+    Index taken = 0;
+    for (; i < task.points.n && taken < count; i++) {
+      out[taken] = i;
+      taken += !task.shifts || closes(i);
+    }
+    return taken;
+  }
+
+private:
+  bool closes(Index i) const {
+    const Index label = task.labels[i];
+    task.gaps[i] -= task.shifts[label] + (label == farthest ? rest : task.shifts[farthest]);
+    return !(task.gaps[i] > least);
+  }
+
+  const AssignTask<T>& task;
+  Index farthest = 0;
+  T rest = 0, least;
+};
+
 template <class T> AssignResult assign(const AssignTask<T>& task) {
-  const Index d = task.points.d, n = task.points.n, width = panel_width<T>, block = assign_panels<T>(d) * width;
+  const Index d = task.points.d, width = panel_width<T>, block = assign_panels<T>(d) * width;
   const Rows<T> centers = center_rows<T>(task.centers, task.k, d);
+  const Stale<T> stale(task);
   AssignResult result{0.0, 0};
-  for (Index first = 0; first < n; first += block) {
-    const Index count = n - first < block ? n - first : block;
+  Index visited[most_panels * panel_width<T> + 1];
+  for (Index next = 0, count; (count = stale.take(next, block, visited)) > 0;) {
     Best<T> best[most_panels];
     for (Index j = 0, b = 0; j < count; j += width, b++) {
-      pack_features<T>(task.points, first + j, count - j < width ? count - j : width, width, task.scratch + j * d);
+      const Index* rows = visited + j;
+      pack_rows<T>(task.points, [rows](Index c) { return rows[c]; }, count - j < width ? count - j : width, width,
+                   task.scratch + j * d);
       for (int v = 0; v < 2; v++)
-        best[b].score[v] = splat<T>(-std::numeric_limits<T>::infinity()), best[b].label[v] = ivec<T>{};
+        best[b].score[v] = best[b].second[v] = splat<T>(-std::numeric_limits<T>::infinity()),
+        best[b].label[v] = ivec<T>{};
     }
-    if (task.metric == Metric::l2)
-      nearest<Dot, T>(task, centers, count, best);
+    if (task.metric == Metric::l1)
+      task.gaps ? nearest<Larger, true, T>(task, centers, count, best)
+                : nearest<Larger, false, T>(task, centers, count, best);
     else
-      nearest<AbsoluteDifference, T>(task, centers, count, best);
+      task.gaps ? nearest<Dot, true, T>(task, centers, count, best)
+                : nearest<Dot, false, T>(task, centers, count, best);
     for (Index j = 0, b = 0; j < count; j += width, b++)
-      record<T>(task, first + j, count - j < width ? count - j : width, best[b], result);
+      record<T>(task, visited + j, count - j < width ? count - j : width, best[b], result);
   }
   return result;
 }

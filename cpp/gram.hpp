@@ -102,7 +102,7 @@ template <class T> Index gram_assign(const GramTask<T>& task) {
       moved += task.labels[first + q] != label[q];
       task.labels[first + q] = label[q];
       const double distance = task.diagonal[first + q] + best[q];
-      task.distances[first + q] = distance > 0 ? distance : 0;
+      if (task.distances) task.distances[first + q] = distance > 0 ? distance : 0;
     }
   }
   return moved;

@@ -38,13 +38,19 @@ struct Moves {
 template <class T> struct AssignTask {
   Rows<T> points;
   const T* centers;   // (k, d)
-  const T* half;      // (k,) half the squared norms of the centres; unused by l1
+  const T* offset;    // (k,) half the squared norms of the centres, minus half their sums for l1; infinite: no centre
   Index k;
   Metric metric;
   const T* weights;   // (n,) or null: ones
   const T* norms;     // (n,) squared norms of the points (plus residual); l2 only
   int32_t* labels;    // (n,) in: previous, out: nearest
   T* distances;       // (n,) or null
+  // Bounds, or null. gaps (n,): out, how much nearer each point is to its centre than to any other, at least. With
+  // shifts (k,), how far each centre has moved since, gaps go in too; points that cannot have changed are passed over,
+  // and sums and totals get the differences that moved points make. slack: rounding of a difference of two scores.
+  T* gaps;
+  const T* shifts;
+  T slack;
   double *sums, *totals; // (k, d), (k,) added to; or both null
   T* scratch;
 };
@@ -77,7 +83,7 @@ template <class T> struct GramTask { // D(i, c) = diagonal_i - 2 F_ci scale_c + 
   Index n, k, ld;
   const double *F, *scale, *offset, *diagonal;
   int32_t* labels;   // in: previous, out: nearest
-  double* distances; // (n,) out
+  double* distances; // (n,) out, or null
 };
 
 template <class T> struct Primitives {

@@ -33,6 +33,11 @@ struct AbsoluteDifference {
   }
 };
 
+// Sum of max(a, b): half of |b - a| + a + b, in one operation less than |b - a|. Dense rows only.
+struct Larger {
+  template <class T> static vec<T> step(vec<T> acc, vec<T> b, T a) { return acc + maximum<T>(b, splat<T>(a)); }
+};
+
 // acc += the products (or differences) of R rows with one panel; `panel` points at its first feature.
 template <class Accumulate, int R, int V, class T>
 inline void accumulate(const Rows<T>& rows, Index i, const T* panel, Index panel_stride, Tile<T, R, V>& acc) {
@@ -135,35 +140,42 @@ template <class T, class F> inline void for_panels(Index m, Index d, const T* pa
       f(constant<2>{}, j, packed + j * (d + 1));
 }
 
-// rows [i, i + count) -> the features of one panel; missing columns are zero.
-template <class T> inline void pack_features(const Rows<T>& rows, Index i, Index count, Index width, T* out) {
+// rows at(0), .., at(count - 1) -> the features of one panel; missing columns are zero.
+template <class T, class At> inline void pack_rows(const Rows<T>& rows, At&& at, Index count, Index width, T* out) {
   constexpr int L = lanes<T>;
   if (rows.indptr) {
     std::memset(out, 0, sizeof(T) * width * rows.d);
     for (Index c = 0; c < count; c++)
-      for (int64_t p = rows.indptr[i + c]; p < rows.indptr[i + c + 1]; p++)
+      for (int64_t p = rows.indptr[at(c)]; p < rows.indptr[at(c) + 1]; p++)
         out[Index(rows.indices[p]) * width + c] = rows.data[p];
     return;
   }
   for (Index c = 0; c < width; c += L) {
     Index t = 0;
-    if (count - c >= L)
+    if (count - c >= L) {
+      const T* x[L];
+      for (int q = 0; q < L; q++) x[q] = rows.data + at(c + q) * rows.stride;
       for (; t + L <= rows.d; t += L) {
         vec<T> square[L];
 #pragma GCC unroll 16
         for (int q = 0; q < L; q++) {
-          const T* x = rows.data + (i + c + q) * rows.stride + t;
-          square[q] = load<T>(x);
-          __builtin_prefetch(x + L * rows.stride); // short strided streams: the hardware sees none of them coming
+          square[q] = load<T>(x[q] + t);
+          __builtin_prefetch(x[q] + L * rows.stride + t); // short strided streams: the hardware sees none of them coming
         }
         transpose<T>(square);
 #pragma GCC unroll 16
         for (int q = 0; q < L; q++) store<T>(out + (t + q) * width + c, square[q]);
       }
+    }
     for (; t < rows.d; t++)
       for (Index q = 0; q < L; q++)
-        out[t * width + c + q] = c + q < count ? rows.data[(i + c + q) * rows.stride + t] : T(0);
+        out[t * width + c + q] = c + q < count ? rows.data[at(c + q) * rows.stride + t] : T(0);
   }
+}
+
+// rows [i, i + count) -> the features of one panel
+template <class T> inline void pack_features(const Rows<T>& rows, Index i, Index count, Index width, T* out) {
+  pack_rows<T>(rows, [i](Index c) { return i + c; }, count, width, out);
 }
 
 template <class T> void pack(const Rows<T>& rows, const T* norms, T* out) {

@@ -92,5 +92,6 @@ def main(names: list[str] | None = None) -> bool:
         if not names or file.stem in names:
             paper = tomllib.loads(file.read_text())
             print(f"\n==== {paper['title']}\n{paper['note']}")
-            reached = all([show_table(table) for table in paper["table"]]) and reached
+            for table in paper["table"]:
+                reached &= show_table(table)
     return reached

@@ -48,7 +48,7 @@ def kernel_product(
 def assign(
     points: Rows,
     centers: Array,
-    half: Array,
+    offset: Array,
     metric: int,
     weights: Array | None,
     norms: Array | None,
@@ -57,6 +57,9 @@ def assign(
     sums: Array | None,
     totals: Array | None,
     scratch: Array,
+    gaps: Array | None = None,
+    shifts: Array | None = None,
+    slack: float = 0.0,
 ) -> tuple[float, int]: ...
 def soft_step(
     points: Rows,
@@ -73,5 +76,7 @@ def soft_step(
     scratch: Array,
 ) -> tuple[float, float]: ...
 def segment(by_rows: bool, tile: Array, position: Array, old: Array, new: Array, weight: Array, F: Array) -> None: ...
-def gram_assign(F: Array, scale: Array, offset: Array, diagonal: Array, labels: Array, distances: Array) -> int: ...
+def gram_assign(
+    F: Array, scale: Array, offset: Array, diagonal: Array, labels: Array, distances: Array | None
+) -> int: ...
 def hadamard(a: Array) -> None: ...

@@ -113,11 +113,28 @@ def kernel_product(kind, rows, columns, V, **parameters):
     return out
 
 
+def shifts(before, C, metric):
+    """How far centres have moved at most."""
+    moved = np.linalg.norm(C.astype(np.float64) - before, axis=1, ord=2 - metric)
+    return np.nextafter(moved.astype(C.dtype), C.dtype.type(np.inf))
+
+
+def slack(rows, C, metric):
+    """Bound on the rounding of the difference of two scores."""
+    point = norms(rows, 1 if metric == L1 else 2, C.dtype).max(initial=0) ** (1 if metric == L1 else 0.5)
+    center = np.linalg.norm(C, 1 if metric == L1 else 2, axis=1).max()
+    return float(2 * (C.shape[1] + 8) * eps(C.dtype) * (point + center) * (1 if metric == L1 else center))
+
+
 def half_norms(C):
     return (np.einsum("ij,ij->i", C, C, dtype=np.float64) / 2).astype(C.dtype)
 
 
-Assigned = namedtuple("Assigned", "objective moved labels distances sums totals")
+def offsets(C, metric):
+    return half_norms(C) if metric == L2 else (-C.sum(axis=1, dtype=np.float64) / 2).astype(C.dtype)
+
+
+Assigned = namedtuple("Assigned", "objective moved labels distances sums totals gaps")
 Softened = namedtuple("Softened", "objective change memberships labels sums totals")
 
 
@@ -125,18 +142,19 @@ def empty_sums(k, d):
     return np.zeros((k, d)), np.zeros(k)
 
 
-def assign(rows, C, metric=L2, *, weights=None, labels=None, distances=True, sums=True):
-    """Nearest centres. `labels` is the previous ones; distances and sums are wanted, or not, or added to arrays."""
+def assign(rows, C, metric=L2, *, weights=None, labels=None, distances=True, sums=True, gaps=False, shifts=None):
+    """Nearest centres. `labels` is the previous ones; distances, sums and gaps are wanted, or not, or given arrays."""
     dtype, (k, d) = C.dtype, C.shape
     labels = np.full(rows.n, -1, dtype=np.int32) if labels is None else labels.astype(np.int32)
     distances = np.full(rows.n, np.nan, dtype=dtype) if distances else None
     sums, totals = {True: empty_sums(k, d), False: (None, None)}[sums] if isinstance(sums, bool) else sums
+    gaps = {True: np.full(rows.n, np.nan, dtype=dtype), False: None}[gaps] if isinstance(gaps, bool) else gaps
     scratch = np.full(_core.assign_scratch(d, dtype.itemsize), np.nan, dtype=dtype)
     point_norms = norms(rows, 2, dtype) if metric == L2 else None
-    objective, moved = _core.assign(
-        rows, C, half_norms(C), metric, weights, point_norms, labels, distances, sums, totals, scratch
-    )
-    return Assigned(objective, moved, labels, distances, sums, totals)
+    offset, bounds = offsets(C, metric), (gaps, shifts, slack(rows, C, metric))
+    buffers = labels, distances, sums, totals, scratch
+    objective, moved = _core.assign(rows, C, offset, metric, weights, point_norms, *buffers, *bounds)
+    return Assigned(objective, moved, labels, distances, sums, totals, gaps)
 
 
 def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True, residual=0, sums=None):

@@ -16,6 +16,7 @@ from core.calls import (
     numbers,
     rounding,
     seeds,
+    shifts,
     sizes,
     sizes_or_none,
     storages,
@@ -112,6 +113,67 @@ def test_residual_is_added_to_the_distance(dtype):
     X, C = np.array([[0, 0], [3, 4]], dtype=dtype), np.array([[0, 1]], dtype=dtype)
     labels, distances = np.zeros(2, dtype=np.int32), np.empty(2, dtype=dtype)
     scratch = np.empty(_core.assign_scratch(2, X.itemsize), dtype=dtype)
-    half, norms = np.array([0.5], dtype=dtype), np.array([0 + 7, 25 + 9], dtype=dtype)
-    _core.assign(core_rows(X), C, half, L2, None, norms, labels, distances, None, None, scratch)
+    offset, norms = np.array([0.5], dtype=dtype), np.array([0 + 7, 25 + 9], dtype=dtype)
+    _core.assign(core_rows(X), C, offset, L2, None, norms, labels, distances, None, None, scratch)
     assert list(distances) == [1 + 7, 18 + 9]
+
+
+def move(rng, C):
+    """Centres a little off, each in its own measure, some not at all."""
+    steps = rng.choice([0.0, 0.01, 0.3], size=(len(C), 1))
+    return (C + steps * rng.standard_normal(C.shape)).astype(C.dtype)
+
+
+@metrics
+@few
+@given(n=sizes, k=sizes, d=widths, seed=seeds, storage=storages)
+def test_gaps_are_bounds_from_below(dtype, metric, n, k, d, seed, storage):
+    rng = np.random.default_rng(seed)
+    X, C = numbers(rng, (n, d), dtype), numbers(rng, (k, d), dtype)
+    D = reference.distances(X, C, NAMES[metric])
+    D = np.sqrt(D) if metric == L2 else D
+    result = assign(core_rows(X, storage), C, metric, gaps=True)
+    own = D[np.arange(n), result.labels]
+    D[np.arange(n), result.labels] = np.inf
+    assert (result.gaps <= D.min(axis=1) - own + 1e-12).all()  # infinity for a single centre
+    if k > 1 and d > 4:
+        assert np.median(result.gaps) > 0.5 * np.median(D.min(axis=1) - own) - 0.1
+
+
+@metrics
+@few
+@given(n=sizes, k=sizes, d=widths, seed=seeds, storage=storages, weighted=st.booleans())
+def test_bounds_give_the_labels_of_a_full_pass(dtype, metric, n, k, d, seed, storage, weighted):
+    rng = np.random.default_rng(seed)
+    X, C = numbers(rng, (n, d), dtype), numbers(rng, (k, d), dtype)
+    weights = rng.integers(0, 4, n).astype(dtype) if weighted else None
+    rows = core_rows(X, storage)
+    now = assign(rows, C, metric, weights=weights, gaps=True)
+    for _ in range(4):
+        before, C = C, move(rng, C)
+        full = assign(rows, C, metric, weights=weights, labels=now.labels)
+        now = assign(
+            rows,
+            C,
+            metric,
+            weights=weights,
+            labels=now.labels,
+            sums=(now.sums, now.totals),
+            gaps=now.gaps,
+            shifts=shifts(before, C, metric),
+        )
+        assert np.array_equal(now.labels, full.labels)
+        assert now.moved == full.moved
+        np.testing.assert_allclose(now.sums, full.sums, rtol=1e-12, atol=1e-12 * n)
+        np.testing.assert_allclose(now.totals, full.totals, rtol=1e-12, atol=1e-12)
+
+
+@metrics
+def test_points_with_a_lead_are_passed_over(dtype, metric):
+    """A wrong label stays where the gap says that it cannot change, and only there."""
+    X, C = np.array([[0], [0], [9]], dtype=dtype), np.array([[0], [9]], dtype=dtype)
+    gaps, labels = np.array([5, 1, 1], dtype=dtype), np.array([1, 1, 1])
+    result = assign(core_rows(X), C, metric, labels=labels, gaps=gaps, shifts=np.array([1, 1], dtype=dtype))
+    assert list(result.labels) == [1, 0, 1]
+    assert result.gaps[0] == 3
+    assert result.moved == 1

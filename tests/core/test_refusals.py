@@ -35,7 +35,7 @@ def valid_calls(dtype):
         "new": np.array([1, 2, -1], dtype=np.int32),
         "weight": np.ones(3),
     }
-    centers = {"points": rows, "centers": C, "half": ones(K), "weights": ones(N)}
+    centers = {"points": rows, "centers": C, "weights": ones(N)}
     sums = {"sums": ones(K, D, dtype=np.float64), "totals": ones(K, dtype=np.float64)}
     block = {"kernel": spec("rbf"), "rows": rows, "x_norms": ones(N), "packed": pack(columns, dtype, 2), "m": M}
     return {
@@ -59,15 +59,20 @@ def valid_calls(dtype):
         "assign": {
             **centers,
             **sums,
+            "offset": ones(K),
             "metric": L2,
             "norms": ones(N),
             "labels": ones(N, dtype=np.int32),
             "distances": ones(N),
             "scratch": ones(_core.assign_scratch(D, itemsize)),
+            "gaps": ones(N),
+            "shifts": ones(K),
+            "slack": 0.0,
         },
         "soft_step": {
             **centers,
             **sums,
+            "half": ones(K),
             "norms": ones(N),
             "nu": ones(K),
             "m": 2.0,
@@ -141,7 +146,7 @@ OUTPUTS = {
     "row_hash": {"out"},
     "kernel_block": {"out"},
     "kernel_product": {"out", "scratch"},
-    "assign": {"labels", "distances", "sums", "totals", "scratch"},
+    "assign": {"labels", "distances", "sums", "totals", "scratch", "gaps"},
     "soft_step": {"memberships", "labels", "sums", "totals", "scratch"},
     "segment rows": {"F"},
     "segment columns": {"F"},
@@ -152,8 +157,9 @@ OPTIONAL = {
     "pack": {"norms"},
     "kernel_block": {"x_norms"},
     "kernel_product": {"x_norms"},
-    "assign": {"weights", "distances"},
+    "assign": {"weights", "distances", "shifts"},
     "soft_step": {"weights", "memberships", "labels", "nu"},
+    "gram_assign": {"distances"},
 }
 # Arrays that are valid after all: they stand alone, or nothing refers to what was taken away.
 FINE = {
@@ -239,6 +245,11 @@ NUMBERS = [
     ("assign", "metric", 2, "metric"),
     ("assign", "metric", -1, "metric"),
     ("assign", "centers", np.empty((0, D)), "centre"),
+    ("assign", "labels", int32(*[0] * (N - 1), K), "labels"),
+    ("assign", "labels", int32(*[0] * (N - 1), -1), "labels"),
+    ("assign", "slack", -1.0, "slack"),
+    ("assign", "slack", np.nan, "slack"),
+    ("assign", "gaps", None, "gaps"),
     ("soft_step", "centers", np.empty((0, D)), "centre"),
     ("soft_step", "m", 1.0, "m must"),
     ("soft_step", "m", 0.5, "m must"),

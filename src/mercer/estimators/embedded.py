@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def fit_embedded(
         medoids=medoids(space, partition),
         plan=plan,
         kernel=data.kernel,
-        model=EmbeddedModel(feature_map, partition.centers, metric),
+        model=EmbeddedModel(feature_map, replace(partition.centers, trail=None), metric),
         feature_map=feature_map,
         centers=partition.centers.means,
     )

@@ -87,9 +87,9 @@ def _kmeans(rows: Matrix, weight: NDArray[np.float64], count: int, rng: np.rando
     scratch = aligned_empty(_core.assign_scratch(d, rows.dtype.itemsize), rows.dtype)
     for _ in range(_KMEANS_ITERATIONS):
         sums, totals = np.zeros((count, d)), np.zeros(count)
-        half = (np.einsum("ij,ij->i", centers, centers) / 2).astype(rows.dtype)
+        offset = (np.einsum("ij,ij->i", centers, centers) / 2).astype(rows.dtype)
         own = weight.astype(rows.dtype)
-        moved = _core.assign(view, centers, half, 0, own, norms, labels, None, sums, totals, scratch)[1]
+        moved = _core.assign(view, centers, offset, 0, own, norms, labels, None, sums, totals, scratch)[1]
         filled = totals > 0
         centers[filled] = sums[filled] / totals[filled, None]
         if moved == 0:

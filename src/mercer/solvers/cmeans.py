@@ -66,7 +66,7 @@ def hard_c_means(
         started = time.perf_counter()
         # 1. and 2.
         found = space.assign(centers, labels)
-        refilled = refill_empty(found.labels, found.distances, space)
+        refilled = refill_empty(space, centers, found.labels)
         moved = int(np.count_nonzero(found.labels != labels))
         # 3.
         before = objective
@@ -86,10 +86,10 @@ def hard_c_means(
     return Partition(labels, centers, objective, converged, tuple(history))
 
 
-def refill_empty(labels: Labels, distances: NDArray[np.floating], space: Space[Centers]) -> bool:
+def refill_empty(space: Space[Centers], centers: Centers, labels: Labels) -> bool:
     """Give each empty cluster, in place, the point farthest from its centre, with its copies.
 
-    Returns whether a label was changed.
+    Returns whether a label was changed. `centers` are those that the labels are the nearest of.
 
     A point is left where it is if its cluster would be empty without it. A cluster stays empty when no point is
     farther from its centre than rounding: then there are fewer distinct points than clusters.
@@ -99,7 +99,7 @@ def refill_empty(labels: Labels, distances: NDArray[np.floating], space: Space[C
     if counts.all():
         return False
     before = labels.copy()
-    left = np.where(heavy, distances, 0.0)
+    left = np.where(heavy, space.own_distances(centers, labels), 0.0)
     for cluster in np.flatnonzero(counts == 0):
         while left[point := int(np.argmax(left))] > space.resolution:
             copies = heavy & (space.distances_to(np.array([point]))[0] <= space.resolution)

@@ -49,8 +49,7 @@ class EmbeddedModel:
         labels, distances = np.zeros(X.shape[0], dtype=np.int32), np.empty(X.shape[0])
 
         def run(part: slice) -> None:
-            found = self._space(X[part]).assign(self.centers, labels[part])
-            labels[part], distances[part] = found.labels, found.distances
+            labels[part], distances[part] = self._space(X[part]).nearest(self.centers)
 
         pool.map(run, blocks(X.shape[0], _BLOCK))
         return labels, distances

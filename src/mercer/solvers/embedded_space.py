@@ -1,7 +1,12 @@
 """Coordinates in an embedding plus a residual: centres are explicit.
 
 ``|phi(x_i) - v|^2 = |y_i - v|^2 + r_i`` for a centre v in the span of the map. One pass assigns every point and sums
-the clusters. Time: n k p. Memory: O(k p) per block of points beyond the coordinates.
+the clusters. Passes leave a trail: how much nearer each point was to its centre than to any other. By the triangle
+inequality the next pass need not look at points whose lead is larger than what the centres have moved since (the bound
+of Hamerly 2010, kept as one number for each point). Labels are those of a pass over all points.
+
+Time: n k p for the first pass, then (points near a border) k p. Memory: O(k p) per block of points and n numbers beyond
+the coordinates.
 """
 
 from __future__ import annotations
@@ -25,11 +30,21 @@ _BLOCK_VALUES = 1 << 20
 
 
 @dataclass(frozen=True)
+class Trail:
+    """What a pass leaves for the next: its centres (k, p) with their offsets, and each point's lead (n,)."""
+
+    means: NDArray[Any]
+    offset: NDArray[Any]
+    gaps: NDArray[Any]
+
+
+@dataclass(frozen=True)
 class ExplicitCenters:
-    """Sums of coordinates (k, p) and weights (k,) of the clusters."""
+    """Sums of coordinates (k, p) and weights (k,) of the clusters, and the trail of the pass that made them."""
 
     sums: NDArray[np.float64]
     totals: NDArray[np.float64]
+    trail: Trail | None = None
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -73,9 +88,10 @@ class EmbeddedSpace:
         self.weights = None if (weight == 1).all() else weight.astype(Y.dtype)
         self.norms = np.empty(self.n, dtype=Y.dtype)
         _core.norms(self.rows, 2, self.norms)
-        if residual is not None:
-            self.norms += residual
+        self.residual = residual
         self.constant = float(weight @ self.norms.astype(np.float64))
+        if residual is not None:
+            self.constant += float(weight @ residual)
         self.resolution = 32 * float(np.finfo(Y.dtype).eps) * float(self.norms.max(initial=0.0))
         self.blocks = blocks(self.n, max(1024, _BLOCK_VALUES // max(1, self.p)))
 
@@ -109,24 +125,68 @@ class EmbeddedSpace:
         )
 
     def assign(self, centers: ExplicitCenters, labels: Labels) -> Assignment[ExplicitCenters]:
-        """Nearest centre by the core, with the sums of the new clusters; ties go to the lower cluster."""
-        means = centers.means.astype(self.Y.dtype)
-        half = (np.einsum("ij,ij->i", means, means, dtype=np.float64) / 2).astype(self.Y.dtype)
-        half[centers.totals <= 0] = np.inf
-        new, distances = labels.copy(), np.empty(self.n, dtype=self.Y.dtype)
-        parts = self.pool.map(lambda part: self._assign(part, means, half, new, distances), self.blocks)
-        return Assignment(new, distances, _add_up(parts))
+        """Nearest centre by the core, with the sums of the new clusters; ties go to the lower cluster.
 
-    def _assign(
-        self, part: slice, means: NDArray[Any], half: NDArray[Any], labels: Labels, distances: NDArray[Any]
-    ) -> ExplicitCenters:
-        scratch = aligned_empty(_core.assign_scratch(self.p, self.Y.dtype.itemsize), self.Y.dtype)
-        sums = ExplicitCenters(np.zeros((self.n_clusters, self.p)), np.zeros(self.n_clusters))
-        rows = self.rows.slice(part.start, part.stop)
-        weight = None if self.weights is None else self.weights[part]
-        norms, labels, distances = self.norms[part], labels[part], distances[part]
-        _core.assign(rows, means, half, self.metric, weight, norms, labels, distances, sums.sums, sums.totals, scratch)
-        return sums
+        The trail of `centers`, if there is one, is used up.
+        """
+        means, new = centers.means.astype(self.Y.dtype), labels.copy()
+        offset, slack = self._offset(means, centers.totals), self._slack(means)
+        if centers.trail is None:
+            trail, shifts = Trail(means, offset, np.empty(self.n, dtype=self.Y.dtype)), None
+        else:
+            trail = Trail(means, offset, centers.trail.gaps)
+            shifts = self._shifts(centers.trail, trail)
+
+        def run(part: slice) -> ExplicitCenters:
+            change = ExplicitCenters(np.zeros((self.n_clusters, self.p)), np.zeros(self.n_clusters))
+            rows, gaps = self.rows.slice(part.start, part.stop), trail.gaps[part]
+            weight = None if self.weights is None else self.weights[part]
+            sums, totals, scratch = change.sums, change.totals, self._scratch()
+            found = (rows, means, offset, self.metric, weight, self.norms[part], new[part], None, sums, totals, scratch)
+            _core.assign(*found, gaps, shifts, slack)
+            return change
+
+        parts = self.pool.map(run, self.blocks)
+        total = _add_up(parts if shifts is None else [centers, *parts])
+        return Assignment(new, ExplicitCenters(total.sums, total.totals, trail))
+
+    def nearest(self, centers: ExplicitCenters) -> tuple[Labels, NDArray[np.float64]]:
+        """Nearest centre of every point and the squared distance (l1 distance) to it, both of shape (n,)."""
+        means = centers.means.astype(self.Y.dtype)
+        labels, distances = np.zeros(self.n, dtype=np.int32), np.empty(self.n, dtype=self.Y.dtype)
+        offset = self._offset(means, centers.totals)
+
+        def run(part: slice) -> None:
+            rows, norms, scratch = self.rows.slice(part.start, part.stop), self.norms[part], self._scratch()
+            out = labels[part], distances[part]
+            _core.assign(rows, means, offset, self.metric, None, norms, *out, None, None, scratch)
+
+        self.pool.map(run, self.blocks)
+        exact = distances.astype(np.float64)
+        return labels, exact if self.residual is None or self.metric == 1 else np.maximum(exact + self.residual, 0.0)
+
+    def _scratch(self) -> NDArray[Any]:
+        return aligned_empty(_core.assign_scratch(self.p, self.Y.dtype.itemsize), self.Y.dtype)
+
+    def _offset(self, means: NDArray[Any], totals: NDArray[np.float64]) -> NDArray[Any]:
+        """What the core takes off the score of each centre; infinite for an empty cluster, which is no centre."""
+        if self.metric == 0:
+            offset = np.einsum("ij,ij->i", means, means, dtype=np.float64) / 2
+        else:
+            offset = -means.sum(axis=1, dtype=np.float64) / 2
+        return np.where(totals > 0, offset, np.inf).astype(self.Y.dtype)
+
+    def _shifts(self, before: Trail, now: Trail) -> NDArray[Any]:
+        """How far each centre has moved at most, shape (k,); a cluster that became empty is infinitely far."""
+        moved = np.linalg.norm(now.means.astype(np.float64) - before.means, axis=1, ord=2 - self.metric)
+        moved[np.isinf(before.offset) != np.isinf(now.offset)] = np.inf
+        return np.nextafter(moved.astype(self.Y.dtype), self.Y.dtype.type(np.inf))
+
+    def _slack(self, means: NDArray[Any]) -> float:
+        """Bound on the rounding of the difference of two scores."""
+        point, center = np.sqrt(float(self.norms.max(initial=0.0))), float(np.linalg.norm(means, axis=1).max())
+        size = (point + center) * (np.sqrt(self.p) if self.metric == 1 else center)
+        return 2 * (self.p + 8) * float(np.finfo(self.Y.dtype).eps) * size
 
     def own_distances(self, centers: ExplicitCenters, labels: Labels) -> NDArray[np.floating]:
         """Squared distance of every point to the centre of its own cluster, shape (n,)."""
@@ -139,7 +199,7 @@ class EmbeddedSpace:
             out[part] = self.norms[part] - 2 * np.asarray(cross).ravel() + squares[own]
 
         self.pool.map(run, self.blocks)
-        return out
+        return out if self.residual is None else out + self.residual
 
     def distances_to_centers(self, centers: ExplicitCenters) -> NDArray[np.float64]:
         """Squared distances (l1 distances) of all points to all centres, shape (n, k); infinite where empty."""
@@ -149,6 +209,8 @@ class EmbeddedSpace:
         cross = np.asarray(self.Y @ means.T)
         squared = self.norms[:, None] - 2 * cross + np.einsum("ij,ij->i", means, means)
         squared[squared <= self.resolution] = 0.0
+        if self.residual is not None:
+            squared = np.maximum(squared + self.residual[:, None], 0.0)
         return _where_filled(squared, centers)
 
     def objective(self, centers: ExplicitCenters) -> float:
@@ -163,6 +225,7 @@ def _where_filled(distances: NDArray[np.float64], centers: ExplicitCenters) -> N
 
 
 def _add_up(parts: list[ExplicitCenters]) -> ExplicitCenters:
+    """Add sums in the order of the parts."""
     sums, totals = np.zeros_like(parts[0].sums), np.zeros_like(parts[0].totals)
     for part in parts:
         sums += part.sums

@@ -89,14 +89,14 @@ class GramSpace:
     def assign(self, centers: ImplicitCenters, labels: Labels) -> Assignment[ImplicitCenters]:
         """Nearest centre from the sums; ties go to the lower cluster."""
         scale, offset = centers.affine()
-        new, distances = labels.copy(), np.empty(self.n)
+        new = labels.copy()
         strips = blocks(self.n, _STRIP if centers.sums.size >= _PARALLEL_FROM else self.n)
         diagonal = self.gram.diagonal
         self.pool.map(
-            lambda s: _core.gram_assign(centers.sums[:, s], scale, offset, diagonal[s], new[s], distances[s]),
+            lambda s: _core.gram_assign(centers.sums[:, s], scale, offset, diagonal[s], new[s], None),
             strips,
         )
-        return Assignment(new, distances)
+        return Assignment(new)
 
     def objective(self, centers: ImplicitCenters) -> float:
         """Kernel objective of the partition."""

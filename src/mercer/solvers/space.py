@@ -14,10 +14,9 @@ Centers = TypeVar("Centers")
 
 @dataclass(frozen=True)
 class Assignment(Generic[Centers]):
-    """Nearest centres: labels, squared distances to them, and the new centres where one pass gives both."""
+    """Nearest centres: labels, and the new centres where one pass gives both."""
 
     labels: Labels
-    distances: NDArray[np.floating]
     centers: Centers | None = None
 
 
