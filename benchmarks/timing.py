@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_QUIET = 0.1
+
 
 @dataclass(frozen=True)
 class Row:
@@ -22,10 +24,15 @@ class Row:
 
 
 def race(rivals: dict[str, Callable[[], object]], rounds: int = 7) -> dict[str, float]:
-    """Best seconds of each rival over interleaved rounds, after one round to warm up."""
+    """Best seconds of each rival over interleaved rounds, after one round to warm up.
+
+    Idle threads of BLAS and OpenMP spin for some milliseconds after a call: each rival waits until those of the one
+    before it sleep.
+    """
     best = dict.fromkeys(rivals, float("inf"))
     for turn in range(rounds + 1):
         for name, run in rivals.items():
+            time.sleep(_QUIET)
             started = time.perf_counter()
             run()
             if turn:

@@ -47,16 +47,34 @@ template <class T> struct Best { // per point of a panel: the best score, the ce
   ivec<T> label[2];
 };
 
+// Rows of the next block on their way from memory while this block is worked on, some after each tile.
+template <class T> struct Ahead {
+  const T *at, *end;
+  Index step;
+  Ahead(const AssignTask<T>& task, Index next, Index block, Index count) : at(nullptr), end(nullptr), step(0) {
+    if (task.points.indptr || task.shifts || next >= task.points.n) return;
+    const Index rows = task.points.n - next < block ? task.points.n - next : block;
+    at = task.points.data + next * task.points.stride, end = at + rows * task.points.stride;
+    const Index tiles = ((task.k + max_rows - 1) / max_rows) * ((count + panel_width<T> - 1) / panel_width<T>);
+    step = (end - at) / tiles + 1;
+  }
+  void fetch() {
+    const T* stop = end - at < step ? end : at + step;
+    for (; at < stop; at += 64 / sizeof(T)) __builtin_prefetch(at, 0, 2);
+  }
+};
+
 // Scores are "larger is nearer": x.c - |c|^2 / 2 for l2; for l1 half of sum(x) - |x - c|_1, which is sum(c) / 2 less
 // the sum of max(x, c). The centre's term is -offset.
 template <class Accumulate, bool bounded, class T>
-inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index points, Best<T>* best) {
+inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index points, Best<T>* best, Ahead<T>& ahead) {
   constexpr bool l2 = std::is_same<Accumulate, Dot>::value;
   for_row_groups(task.k, [&](auto R, Index c) {
     constexpr int r = decltype(R)::value;
     for (Index j = 0, b = 0; j < points; j += panel_width<T>, b++) {
       Tile<T, r, 2> acc{};
       accumulate<Accumulate>(centers, c, task.scratch + j * task.points.d, panel_width<T>, acc);
+      ahead.fetch();
 #pragma GCC unroll 16
       for (int row = 0; row < r; row++)
         for (int v = 0; v < 2; v++) {
@@ -187,12 +205,13 @@ template <class T> AssignResult assign(const AssignTask<T>& task) {
         best[b].score[v] = best[b].second[v] = splat<T>(-std::numeric_limits<T>::infinity()),
         best[b].label[v] = ivec<T>{};
     }
+    Ahead<T> ahead(task, next, block, count);
     if (task.metric == Metric::l1)
-      task.gaps ? nearest<Larger, true, T>(task, centers, count, best)
-                : nearest<Larger, false, T>(task, centers, count, best);
+      task.gaps ? nearest<Larger, true, T>(task, centers, count, best, ahead)
+                : nearest<Larger, false, T>(task, centers, count, best, ahead);
     else
-      task.gaps ? nearest<Dot, true, T>(task, centers, count, best)
-                : nearest<Dot, false, T>(task, centers, count, best);
+      task.gaps ? nearest<Dot, true, T>(task, centers, count, best, ahead)
+                : nearest<Dot, false, T>(task, centers, count, best, ahead);
     for (Index j = 0, b = 0; j < count; j += width, b++)
       record<T>(task, visited + j, count - j < width ? count - j : width, best[b], result);
   }

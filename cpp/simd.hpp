@@ -44,7 +44,7 @@ template <class T> inline vec<T> load(const T* p) {
   return v;
 }
 template <class T> inline void store(T* p, vec<T> v) { std::memcpy(p, &v, sizeof v); }
-template <class T> inline vec<T> splat(T a) { return vec<T>{} + a; }
+template <class T> inline vec<T> splat(T a) { return a - vec<T>{}; } // a + 0 would be an addition: -0 + 0 is 0
 
 template <class To, class From> inline To bits(From v) {
   static_assert(sizeof(To) == sizeof(From), "a reinterpretation keeps the size");

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from mercer import _core
-from mercer.engine.memory import aligned_empty
+from mercer.engine.memory import scratch
 from mercer.kernels import Kernel, KernelRows, Precomputed
 from mercer.sources import Matrix, content_hash, core_rows, distinct_rows, is_sparse, scramble
 
@@ -84,12 +84,12 @@ def _kmeans(rows: Matrix, weight: NDArray[np.float64], count: int, rng: np.rando
     centers = np.ascontiguousarray(first.toarray() if is_sparse(first) else first)
     labels, norms = np.zeros(n, dtype=np.int32), np.empty(n, dtype=rows.dtype)
     _core.norms(view, 2, norms)
-    scratch = aligned_empty(_core.assign_scratch(d, rows.dtype.itemsize), rows.dtype)
+    buffer = scratch(_core.assign_scratch(d, rows.dtype.itemsize), rows.dtype)
     for _ in range(_KMEANS_ITERATIONS):
         sums, totals = np.zeros((count, d)), np.zeros(count)
         offset = (np.einsum("ij,ij->i", centers, centers) / 2).astype(rows.dtype)
         own = weight.astype(rows.dtype)
-        moved = _core.assign(view, centers, offset, 0, own, norms, labels, None, sums, totals, scratch)[1]
+        moved = _core.assign(view, centers, offset, 0, own, norms, labels, None, sums, totals, buffer)[1]
         filled = totals > 0
         centers[filled] = sums[filled] / totals[filled, None]
         if moved == 0:

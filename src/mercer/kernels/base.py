@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_array
 
 from mercer import _core
-from mercer.engine.memory import aligned_empty
+from mercer.engine.memory import aligned_empty, scratch
 from mercer.sources import Matrix, core_rows, is_sparse
 
 Geometry = Literal["distance", "product"]
@@ -227,8 +227,8 @@ class CompiledKernel(Kernel):
         """Write K(rows, panels) V to `out`; no kernel value leaves the cache."""
         assert panels.packed is not None
         itemsize = rows.dtype.itemsize
-        scratch = aligned_empty(_core.product_scratch(itemsize), rows.dtype)
-        _core.kernel_product(self.spec, rows.core, rows.norms, panels.packed, panels.n, factor.packed, out, scratch)
+        buffer = scratch(_core.product_scratch(itemsize), rows.dtype)
+        _core.kernel_product(self.spec, rows.core, rows.norms, panels.packed, panels.n, factor.packed, out, buffer)
 
 
 def squared_norms(rows: KernelRows) -> NDArray[np.float64]:

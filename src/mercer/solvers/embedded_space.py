@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from mercer import _core
-from mercer.engine.memory import aligned_empty
+from mercer.engine.memory import scratch
 from mercer.engine.threads import Threads, blocks
 from mercer.solvers.objective import partition_objective, total_weights
 from mercer.solvers.space import Assignment, Labels
@@ -141,8 +141,8 @@ class EmbeddedSpace:
             change = ExplicitCenters(np.zeros((self.n_clusters, self.p)), np.zeros(self.n_clusters))
             rows, gaps = self.rows.slice(part.start, part.stop), trail.gaps[part]
             weight = None if self.weights is None else self.weights[part]
-            sums, totals, scratch = change.sums, change.totals, self._scratch()
-            found = (rows, means, offset, self.metric, weight, self.norms[part], new[part], None, sums, totals, scratch)
+            sums, totals, buffer = change.sums, change.totals, self._scratch()
+            found = (rows, means, offset, self.metric, weight, self.norms[part], new[part], None, sums, totals, buffer)
             _core.assign(*found, gaps, shifts, slack)
             return change
 
@@ -157,16 +157,16 @@ class EmbeddedSpace:
         offset = self._offset(means, centers.totals)
 
         def run(part: slice) -> None:
-            rows, norms, scratch = self.rows.slice(part.start, part.stop), self.norms[part], self._scratch()
+            rows, norms, buffer = self.rows.slice(part.start, part.stop), self.norms[part], self._scratch()
             out = labels[part], distances[part]
-            _core.assign(rows, means, offset, self.metric, None, norms, *out, None, None, scratch)
+            _core.assign(rows, means, offset, self.metric, None, norms, *out, None, None, buffer)
 
         self.pool.map(run, self.blocks)
         exact = distances.astype(np.float64)
         return labels, exact if self.residual is None or self.metric == 1 else np.maximum(exact + self.residual, 0.0)
 
     def _scratch(self) -> NDArray[Any]:
-        return aligned_empty(_core.assign_scratch(self.p, self.Y.dtype.itemsize), self.Y.dtype)
+        return scratch(_core.assign_scratch(self.p, self.Y.dtype.itemsize), self.Y.dtype)
 
     def _offset(self, means: NDArray[Any], totals: NDArray[np.float64]) -> NDArray[Any]:
         """What the core takes off the score of each centre; infinite for an empty cluster, which is no centre."""
