@@ -48,11 +48,13 @@ def medoids(space: Space[Centers], partition: Partition[Centers]) -> NDArray[np.
 
     An empty cluster has -1.
     """
-    heavy = space.weight > 0
-    distances = np.where(heavy, space.own_distances(partition.centers, partition.labels), np.inf)
-    order = np.lexsort((distances, partition.labels))
-    owners, first = np.unique(partition.labels[order], return_index=True)
+    heavy = np.flatnonzero(space.weight > 0)
+    labels = partition.labels[heavy].astype(np.min_scalar_type(space.n_clusters))  # sorted in time n if small
+    distances = space.own_distances(partition.centers, partition.labels)[heavy]
+    order = np.argsort(labels, kind="stable")
+    owners, starts = np.unique(labels[order], return_index=True)
+    nearest = np.repeat(np.minimum.reduceat(distances[order], starts), np.diff(starts, append=len(order)))
+    candidates = order[distances[order] == nearest]
     out = np.full(space.n_clusters, -1, dtype=np.intp)
-    out[owners] = order[first]
-    out[np.bincount(partition.labels[heavy], minlength=space.n_clusters) == 0] = -1
+    out[owners] = heavy[candidates[np.unique(labels[candidates], return_index=True)[1]]]
     return out
