@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Generic
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer.solvers.space import Centers, Labels, Space
 

@@ -180,13 +180,13 @@ class EmbeddedSpace:
         """How far each centre has moved at most, shape (k,); a cluster that became empty is infinitely far."""
         moved = np.linalg.norm(now.means.astype(np.float64) - before.means, axis=1, ord=2 - self.metric)
         moved[np.isinf(before.offset) != np.isinf(now.offset)] = np.inf
-        return np.nextafter(moved.astype(self.Y.dtype), self.Y.dtype.type(np.inf))
+        return np.asarray(np.nextafter(moved.astype(self.Y.dtype), self.Y.dtype.type(np.inf)))
 
     def _slack(self, means: NDArray[Any]) -> float:
         """Bound on the rounding of the difference of two scores."""
         point, center = np.sqrt(float(self.norms.max(initial=0.0))), float(np.linalg.norm(means, axis=1).max())
         size = (point + center) * (np.sqrt(self.p) if self.metric == 1 else center)
-        return 2 * (self.p + 8) * float(np.finfo(self.Y.dtype).eps) * size
+        return float(2 * (self.p + 8) * np.finfo(self.Y.dtype).eps * size)
 
     def own_distances(self, centers: ExplicitCenters, labels: Labels) -> NDArray[np.floating]:
         """Squared distance of every point to the centre of its own cluster, shape (n,)."""
