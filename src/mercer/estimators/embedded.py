@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer.engine.threads import Threads
@@ -22,10 +22,13 @@ from mercer.features import (
 )
 from mercer.planner import Plan
 from mercer.solvers import EmbeddedSpace
+from mercer.solvers.cmeans import Partition
 from mercer.solvers.embedded import EmbeddedModel, grow
+from mercer.solvers.embedded_space import ExplicitCenters, Past
 from mercer.solvers.recipe import plant
 from mercer.solvers.restarts import best_partition, medoids, starts
 from mercer.solvers.space import Labels
+from mercer.sources import Matrix
 
 METHODS = ("nystroem", "fourier", "taylor", "sketch", "apnc")
 _METRICS = {"l2": 0, "l1": 1}
@@ -78,16 +81,38 @@ def fit_embedded(
         tol=settings.tol,
         report=settings.report,
     )
+    return _fitted(space, partition, feature_map, plan, medoids(space, partition))
+
+
+def fit_more(
+    model: EmbeddedModel, X: Matrix, weight: NDArray[np.float64], settings: Settings, plan: Plan, pool: Threads
+) -> Fitted:
+    """Go on from a model with a batch of new rows; those it was made from stay in their clusters."""
+    feature_map, past = model.feature_map, Past(model.centers, model.constant)
+    Y = feature_map.embed(X, pool)
+    space = EmbeddedSpace(Y, weight, settings.n_clusters, pool, feature_map.leave(X, Y), model.metric, past)
+    first = [space.nearest(model.centers)[0]]
+    partition = best_partition(space, first, max_iter=settings.max_iter, tol=settings.tol, report=settings.report)
+    return _fitted(space, partition, feature_map, plan, None)
+
+
+def _fitted(
+    space: EmbeddedSpace,
+    partition: Partition[ExplicitCenters],
+    feature_map: FeatureMap,
+    plan: Plan,
+    medoids: NDArray[np.intp] | None,
+) -> Fitted:
     return Fitted(
         labels=partition.labels,
         objective=partition.objective,
         history=partition.history,
         converged=partition.converged,
         filled=int(np.count_nonzero(partition.centers.totals)),
-        medoids=medoids(space, partition),
+        medoids=medoids,
         plan=plan,
-        kernel=data.kernel,
-        model=EmbeddedModel(feature_map, replace(partition.centers, trail=None), metric),
+        kernel=feature_map.kernel_,
+        model=EmbeddedModel.of(feature_map, space, partition.centers),
         feature_map=feature_map,
         centers=partition.centers.means,
     )

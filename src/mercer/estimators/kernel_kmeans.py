@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.engine.memory import parse_bytes
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
-from mercer.estimators.embedded import METHODS, fit_embedded, metric_code, named_map, prepared_map
+from mercer.estimators.embedded import METHODS, fit_embedded, fit_more, metric_code, named_map, prepared_map
 from mercer.estimators.exact import fit_exact
 from mercer.estimators.settings import Data, Fitted, Reporter, Settings
 from mercer.features import FeatureMap
@@ -24,6 +24,7 @@ from mercer.kernels import Kernel, Precomputed, make_kernel
 from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
 from mercer.solvers.certificate import Certificate, certify
+from mercer.solvers.embedded import EmbeddedModel
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, check_weights, content_hash
 
@@ -103,7 +104,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     history_ : tuple of Iteration
         Objective, points moved and seconds of each iteration of the best run.
     medoid_indices_ : array of shape (n_clusters,)
-        The point of each cluster that is nearest to its centre; -1 for an empty cluster.
+        The point of each cluster that is nearest to its centre; -1 for an empty cluster. Not after later batches of
+        `partial_fit`.
     gamma_ : float or None
         gamma in use; None for a kernel that has none.
     kernel_ : Kernel
@@ -117,6 +119,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         first asked for, from 2000 landmarks.
     plan_ : Plan
         How the fit was carried out, and why; ``print(model.plan_)``.
+    n_samples_seen_ : int
+        Rows of the fit, or of all batches.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
         If X has string column names.
@@ -205,8 +209,76 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         weight = check_weights(sample_weight, data.shape[0])
         checks.enough_rows(weight, self.n_clusters)
         with Threads(self.n_jobs) as pool:
-            self._set_fitted(self._fit(data, weight, pool))
+            found = self._fit(data, weight, pool)
+        self.n_samples_seen_ = data.shape[0]
+        self._set_fitted(found)
         return self
+
+    def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Go on with a batch of new rows of a stream, by an approximate method ("auto" is then "nystroem").
+
+        The first batch is a fit like any other, unless there was one by a map before: it learns the map, so it should
+        be a fair sample of what follows. Later batches are clustered with the rows before them held in their clusters.
+        Afterwards `labels_` and `history_` are of this batch, `cluster_centers_` and `inertia_` of all rows so far.
+
+        Time and memory are those of the batch.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from mercer import KernelKMeans
+        >>> from mercer.datasets import make_rings
+        >>> X, _ = make_rings(3000, noise=0.03, factor=0.3, random_state=0)
+        >>> model = KernelKMeans(2, gamma=3.0, random_state=0)
+        >>> for batch in (X[:1000], X[1000:2000], X[2000:]):
+        ...     model = model.partial_fit(batch)
+        >>> model.n_samples_seen_
+        3000
+        """
+        before = getattr(self, "_model", None)
+        before = before if isinstance(before, EmbeddedModel) else None
+        data = self._validate(X, reset=before is None)
+        self._check_parameters()
+        self._check_method_for_streams()
+        weight = check_weights(sample_weight, data.shape[0])
+        if before is None:
+            checks.enough_rows(weight, self.n_clusters)
+            with Threads(self.n_jobs) as pool:
+                found = self._fit(data, weight, pool, in_batches=True)
+            self.n_samples_seen_ = data.shape[0]
+        else:
+            found = self._fit_more(before, data, weight)
+            self.n_samples_seen_ += data.shape[0]
+            self.__dict__.pop("_training", None)
+        self._set_fitted(found)
+        return self
+
+    def _fit_more(self, before: EmbeddedModel, X: Matrix, weight: NDArray[np.float64]) -> Fitted:
+        if self.n_clusters != before.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters}, but the rows before were put in {before.n_clusters}: start again by fit"
+            )
+        with Threads(self.n_jobs) as pool:
+            plan = self._embedded_plan(before.feature_map, X, pool, ("a batch of a stream",))
+            return fit_more(before, X, weight, self._settings(0), plan, pool)
+
+    def _check_method_for_streams(self) -> None:
+        if self._is_precomputed:
+            raise ValueError("partial_fit needs rows: with kernel='precomputed' k(x, x) of later rows is unknown")
+        if self.method == "exact":
+            raise ValueError(
+                "partial_fit goes on in the coordinates of a feature map, which the exact method does not have: "
+                "use method='nystroem' or another approximate one"
+            )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
         return validate_data(
@@ -237,11 +309,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads) -> Fitted:
+    def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads, *, in_batches: bool = False) -> Fitted:
         """Plan, then call the method's function."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self._training = (X, weight, seed)
-        feature_map, reasons = self._feature_map(X, seed)
+        feature_map, reasons = self._feature_map(X, seed, in_batches)
         if feature_map is None:
             plan = self._exact_plan(X, pool, reasons)
             checks.choice("metric", self.metric, ("auto", "l2"))
@@ -251,12 +323,14 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         data = self._data(X, weight, feature_map)
         return fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
 
-    def _feature_map(self, X: Matrix, seed: int) -> tuple[FeatureMap | None, tuple[str, ...]]:
+    def _feature_map(self, X: Matrix, seed: int, in_batches: bool = False) -> tuple[FeatureMap | None, tuple[str, ...]]:
         """Return the map of an approximate method, None for the exact one, and why."""
         if isinstance(self.method, FeatureMap):
             return prepared_map(self.method, seed, self.n_clusters), ()
         name, reasons = self.method, tuple[str, ...]()
-        if name == "auto":
+        if name == "auto" and in_batches:
+            name, reasons = "nystroem", ("approximate: more rows are to come",)
+        elif name == "auto":
             exact, reason = prefers_exact(X.shape[0], X.dtype.itemsize, parse_bytes(self.memory_limit))
             exact = exact or self._is_precomputed or self.storage != "auto"
             name, reasons = "exact" if exact else "nystroem", (reason,)
@@ -341,12 +415,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.inertia_ = found.objective
         self.n_iter_ = len(found.history)
         self.history_ = found.history
-        self.medoid_indices_ = found.medoids
         self.plan_ = found.plan
         self.kernel_ = found.kernel
         self.gamma_ = getattr(found.kernel, "gamma", None)
         self._n_features_out = self.n_clusters
-        for name, value in (("feature_map_", found.feature_map), ("cluster_centers_", found.centers)):
+        for name, value in (
+            ("medoid_indices_", found.medoids),
+            ("feature_map_", found.feature_map),
+            ("cluster_centers_", found.centers),
+        ):
             if value is not None:
                 setattr(self, name, value)
             elif hasattr(self, name):
@@ -394,6 +471,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             return Certificate(
                 self.inertia_, None, f"the objective in coordinates of {name} does not bound the kernel's"
             )
+        if self.n_samples_seen_ > len(self.labels_):
+            return Certificate(self.inertia_, None, "a bound needs all rows at once, and a stream has left them behind")
         if not hasattr(self, "_training"):
             raise AttributeError("certificate_ needs the training data, which a pickled model leaves behind: fit again")
         X, weight, seed = self._training

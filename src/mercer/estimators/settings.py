@@ -74,7 +74,7 @@ class Fitted:
     history: tuple[Iteration, ...]
     converged: bool
     filled: int
-    medoids: NDArray[np.intp]
+    medoids: NDArray[np.intp] | None
     plan: Plan
     kernel: Kernel
     model: Model

@@ -94,7 +94,7 @@ def refill_empty(space: Space[Centers], centers: Centers, labels: Labels) -> boo
     farther from its centre than rounding: then there are fewer distinct points than clusters.
     """
     heavy = space.weight > 0
-    counts = np.bincount(labels[heavy], minlength=space.n_clusters)
+    counts = np.bincount(labels[heavy], minlength=space.n_clusters) + space.held
     if counts.all():
         return False
     before = labels.copy()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +34,24 @@ class EmbeddedModel:
     feature_map : FeatureMap
     centers : ExplicitCenters
     metric : {0, 1}
+    constant : float
+        Sum of w |phi(x)|^2 over the rows that the centres are means of.
     """
 
     feature_map: FeatureMap
     centers: ExplicitCenters
     metric: int
+    constant: float
+
+    @classmethod
+    def of(cls, feature_map: FeatureMap, space: EmbeddedSpace, centers: ExplicitCenters) -> Self:
+        """Keep of a space what new rows need."""
+        return cls(feature_map, replace(centers, trail=None), space.metric, space.constant)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, empty ones too."""
+        return len(self.centers.totals)
 
     @property
     def knows_distances(self) -> bool:

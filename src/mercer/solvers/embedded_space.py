@@ -52,6 +52,14 @@ class ExplicitCenters:
         return np.divide(self.sums, self.totals[:, None], out=np.zeros_like(self.sums), where=self.totals[:, None] > 0)
 
 
+@dataclass(frozen=True)
+class Past:
+    """Rows seen before, of which only this is kept: the centres they made, and their sum of w |phi(x)|^2."""
+
+    centers: ExplicitCenters
+    constant: float
+
+
 class EmbeddedSpace:
     """Space of the approximate methods, and of kernels whose feature space is small enough to write down.
 
@@ -66,6 +74,8 @@ class EmbeddedSpace:
         What the coordinates leave of k(x, x).
     metric : {0, 1}
         Nearest in l2 or in l1; centres are means either way.
+    past : Past, optional
+        Rows of a stream seen before these: they pull at the centres and count in the objective, and do not move.
     """
 
     def __init__(
@@ -76,6 +86,7 @@ class EmbeddedSpace:
         pool: Threads,
         residual: NDArray[np.floating] | None = None,
         metric: int = 0,
+        past: Past | None = None,
     ) -> None:
         self.Y = Y
         self.rows = core_rows(Y)
@@ -92,6 +103,11 @@ class EmbeddedSpace:
         self.constant = float(weight @ self.norms.astype(np.float64))
         if residual is not None:
             self.constant += float(weight @ residual)
+        self.past = past
+        self.held = np.zeros(n_clusters, dtype=bool)
+        if past is not None:
+            self.constant += past.constant
+            self.held = past.centers.totals > 0
         self.resolution = 32 * float(np.finfo(Y.dtype).eps) * float(self.norms.max(initial=0.0))
         self.blocks = blocks(self.n, max(1024, _BLOCK_VALUES // max(1, self.p)))
 
@@ -106,7 +122,11 @@ class EmbeddedSpace:
     def centers(self, labels: Labels) -> ExplicitCenters:
         """Weighted sums of the clusters' coordinates, block by block."""
         parts = self.pool.map(lambda part: self._sums(part, labels), self.blocks)
-        return _add_up(parts)
+        return _add_up(self._before() + parts)
+
+    def _before(self) -> list[ExplicitCenters]:
+        """Sums of the rows seen before, if there are any."""
+        return [] if self.past is None else [self.past.centers]
 
     def recentre(
         self, centers: ExplicitCenters, old: Labels, found: Assignment[ExplicitCenters], refilled: bool
@@ -147,7 +167,7 @@ class EmbeddedSpace:
             return change
 
         parts = self.pool.map(run, self.blocks)
-        total = _add_up(parts if shifts is None else [centers, *parts])
+        total = _add_up((self._before() if shifts is None else [centers]) + parts)
         return Assignment(new, ExplicitCenters(total.sums, total.totals, trail))
 
     def nearest(self, centers: ExplicitCenters) -> tuple[Labels, NDArray[np.float64]]:

@@ -55,6 +55,7 @@ class GramSpace:
         self.n_clusters = n_clusters
         self.pool = pool
         self.keeps_best = True
+        self.held = np.zeros(n_clusters, dtype=bool)
         self.constant = float(weight @ gram.diagonal)
         self.resolution = 32 * float(np.finfo(gram.dtype).eps) * float(np.abs(gram.diagonal).max(initial=0.0))
 

@@ -30,6 +30,8 @@ class Space(Protocol[Centers]):
     n_clusters : int
     weight : array of shape (n,)
         Sample weights, float64.
+    held : array of shape (n_clusters,)
+        Clusters with weight beyond these points, which are not empty without them.
     resolution : float
         Squared distances below it are rounding.
     keeps_best : bool
@@ -39,6 +41,7 @@ class Space(Protocol[Centers]):
     n: int
     n_clusters: int
     weight: NDArray[np.float64]
+    held: NDArray[np.bool_]
     resolution: float
     keeps_best: bool
 
