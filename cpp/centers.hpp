@@ -18,22 +18,82 @@ template <class T> inline Rows<T> center_rows(const T* centers, Index k, Index d
   return rows;
 }
 
-// sum += weight * row i
-template <class T> inline void add_row(const Rows<T>& rows, Index i, double weight, double* sum) {
-  if (rows.indptr) {
-    for (int64_t p = rows.indptr[i]; p < rows.indptr[i + 1]; p++) sum[rows.indices[p]] += weight * double(rows.data[p]);
-    return;
-  }
-  const T* x = rows.data + i * rows.stride;
-  Index t = 0;
-  for (; t + lanes<double> <= rows.d; t += lanes<double>)
-    store<double>(sum + t, load<double>(sum + t) + widen<T>(x + t) * weight);
-  for (; t < rows.d; t++) sum[t] += weight * double(x[t]);
+// Columns [t, t + count) of dense rows, or to the last.
+template <class T> inline Rows<T> columns_from(const Rows<T>& rows, Index t, Index count) {
+  Rows<T> part = rows;
+  part.data += t, part.d = rows.d - t < count ? rows.d - t : count;
+  return part;
 }
 
 // ---- nearest centre -------------------------------------------------------------------------------------------
 
 constexpr int most_panels = 8;
+
+// What points add to the sums of their clusters, kept until a block is done: the rows of one cluster are then added
+// together, and its sum is read and written once.
+template <class T> class Contributions {
+public:
+  void add(Index row, Index cluster, double weight) { entries[count++] = {row, cluster, weight}; }
+
+  void flush(const Rows<T>& rows, double* sums) {
+    Index order[most], start[buckets + 1] = {};
+    for (Index e = 0; e < count; e++) start[entries[e].cluster % buckets + 1]++;
+    for (Index b = 0; b < buckets; b++) start[b + 1] += start[b];
+    for (Index e = 0; e < count; e++) order[start[entries[e].cluster % buckets]++] = e;
+    for (Index e = 0, end; e < count; e = end) {
+      const Index cluster = entries[order[e]].cluster;
+      for (end = e + 1; end < count && entries[order[end]].cluster == cluster;) end++;
+      add_rows(rows, order + e, end - e, sums + cluster * rows.d);
+    }
+    count = 0;
+  }
+
+  static constexpr Index most = 2 * most_panels * panel_width<T>; // a point may leave one cluster for another
+
+private:
+  static constexpr Index buckets = 256;
+  struct Entry {
+    Index row, cluster;
+    double weight;
+  };
+
+  void add_rows(const Rows<T>& rows, const Index* which, Index number, double* sum) const {
+    constexpr Index L = lanes<double>;
+    Index t = 0;
+    if (rows.indptr) {
+      for (Index e = 0; e < number; e++) add_sparse(rows, entries[which[e]], sum);
+      return;
+    }
+    for (; t + 8 * L <= rows.d; t += 8 * L) add_columns<8>(rows, which, number, t, sum + t);
+    for (; t + L <= rows.d; t += L) add_columns<1>(rows, which, number, t, sum + t);
+    for (; t < rows.d; t++)
+      for (Index e = 0; e < number; e++) {
+        const Entry& entry = entries[which[e]];
+        sum[t] += entry.weight * double(rows.data[entry.row * rows.stride + t]);
+      }
+  }
+
+  template <int V>
+  void add_columns(const Rows<T>& rows, const Index* which, Index number, Index t, double* sum) const {
+    vec<double> total[V];
+    for (int v = 0; v < V; v++) total[v] = load<double>(sum + v * lanes<double>);
+    for (Index e = 0; e < number; e++) {
+      const Entry& entry = entries[which[e]];
+      const T* x = rows.data + entry.row * rows.stride + t;
+#pragma GCC unroll 8
+      for (int v = 0; v < V; v++) total[v] += widen<T>(x + v * lanes<double>) * entry.weight;
+    }
+    for (int v = 0; v < V; v++) store<double>(sum + v * lanes<double>, total[v]);
+  }
+
+  static void add_sparse(const Rows<T>& rows, const Entry& entry, double* sum) {
+    for (int64_t p = rows.indptr[entry.row]; p < rows.indptr[entry.row + 1]; p++)
+      sum[rows.indices[p]] += entry.weight * double(rows.data[p]);
+  }
+
+  Entry entries[most];
+  Index count = 0;
+};
 
 // Panels of points that share one pass over the centres: as many as fit in half a megabyte.
 template <class T> inline Index assign_panels(Index d) {
@@ -47,7 +107,9 @@ template <class T> struct Best { // per point of a panel: the best score, the ce
   ivec<T> label[2];
 };
 
-// Rows of the next block on their way from memory while this block is worked on, some after each tile.
+// Rows of the next block on their way from memory while this block is worked on, a few at a time: as many as the
+// machine can have on the way at once.
+constexpr Index stretch = 64; // features between fetches
 template <class T> struct Ahead {
   const T *at, *end;
   Index step;
@@ -56,12 +118,16 @@ template <class T> struct Ahead {
     const Index rows = task.points.n - next < block ? task.points.n - next : block;
     at = task.points.data + next * task.points.stride, end = at + rows * task.points.stride;
     const Index tiles = ((task.k + max_rows - 1) / max_rows) * ((count + panel_width<T> - 1) / panel_width<T>);
-    step = (end - at) / tiles + 1;
+    const Index fetches = tiles * ((task.points.d + stretch - 1) / stretch);
+    step = ((end - at) / (fetches ? fetches : 1) / line + 1) * line;
   }
   void fetch() {
     const T* stop = end - at < step ? end : at + step;
-    for (; at < stop; at += 64 / sizeof(T)) __builtin_prefetch(at, 0, 2);
+    for (; at < stop; at += line) __builtin_prefetch(at, 0, 2);
   }
+
+private:
+  static constexpr Index line = 64 / sizeof(T);
 };
 
 // Scores are "larger is nearer": x.c - |c|^2 / 2 for l2; for l1 half of sum(x) - |x - c|_1, which is sum(c) / 2 less
@@ -69,22 +135,27 @@ template <class T> struct Ahead {
 template <class Accumulate, bool bounded, class T>
 inline void nearest(const AssignTask<T>& task, const Rows<T>& centers, Index points, Best<T>* best, Ahead<T>& ahead) {
   constexpr bool l2 = std::is_same<Accumulate, Dot>::value;
-  for_row_groups(task.k, [&](auto R, Index c) {
+  for_even_groups(task.k, [&](auto R, Index c) {
     constexpr int r = decltype(R)::value;
     for (Index j = 0, b = 0; j < points; j += panel_width<T>, b++) {
       Tile<T, r, 2> acc{};
-      accumulate<Accumulate>(centers, c, task.scratch + j * task.points.d, panel_width<T>, acc);
-      ahead.fetch();
+      for (Index t = 0; t < task.points.d; t += stretch) {
+        const T* panel = task.scratch + j * task.points.d + t * panel_width<T>;
+        accumulate<Accumulate>(columns_from(centers, t, stretch), c, panel, panel_width<T>, acc);
+        ahead.fetch();
+      }
+      Best<T> found = best[b]; // a copy that stays in registers
 #pragma GCC unroll 16
       for (int row = 0; row < r; row++)
+#pragma GCC unroll 2
         for (int v = 0; v < 2; v++) {
           const vec<T> score = (l2 ? acc.at[row][v] : -acc.at[row][v]) - task.offset[c + row];
-          const ivec<T> better = score > best[b].score[v];
-          if (bounded)
-            best[b].second[v] = maximum<T>(best[b].second[v], minimum<T>(score, best[b].score[v]));
-          best[b].score[v] = select<T>(better, score, best[b].score[v]);
-          best[b].label[v] = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c + row) : best[b].label[v];
+          const ivec<T> better = score > found.score[v];
+          if (bounded) found.second[v] = maximum<T>(found.second[v], minimum<T>(score, found.score[v]));
+          found.score[v] = select<T>(better, score, found.score[v]);
+          found.label[v] = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c + row) : found.label[v];
         }
+      best[b] = found;
     }
   });
 }
@@ -118,7 +189,7 @@ template <class T> inline T gap_between(const AssignTask<T>& task, Index i, T sc
 
 template <class T>
 inline void record(const AssignTask<T>& task, const Index* visited, Index count, const Best<T>& best,
-                   AssignResult& result) {
+                   Contributions<T>& contributions, AssignResult& result) {
   constexpr int L = lanes<T>;
   T score[2 * L], second[2 * L];
   decltype(ivec<T>{}[0] + 0) label[2 * L];
@@ -142,10 +213,10 @@ inline void record(const AssignTask<T>& task, const Index* visited, Index count,
     if (task.distances) task.distances[i] = distance;
     if (task.gaps) task.gaps[i] = gap_between<T>(task, i, score[q], second[q]);
     if (!task.sums || weight == 0 || (task.shifts && before == now)) continue;
-    add_row<T>(task.points, i, weight, task.sums + now * d);
+    contributions.add(i, now, weight);
     task.totals[now] += weight;
     if (task.shifts) {
-      add_row<T>(task.points, i, -weight, task.sums + before * d);
+      contributions.add(i, before, -weight);
       task.totals[before] -= weight;
     }
   }
@@ -194,6 +265,7 @@ template <class T> AssignResult assign(const AssignTask<T>& task) {
   const Rows<T> centers = center_rows<T>(task.centers, task.k, d);
   const Stale<T> stale(task);
   AssignResult result{0.0, 0};
+  Contributions<T> contributions;
   Index visited[most_panels * panel_width<T> + 1];
   for (Index next = 0, count; (count = stale.take(next, block, visited)) > 0;) {
     Best<T> best[most_panels];
@@ -213,7 +285,8 @@ template <class T> AssignResult assign(const AssignTask<T>& task) {
       task.gaps ? nearest<Dot, true, T>(task, centers, count, best, ahead)
                 : nearest<Dot, false, T>(task, centers, count, best, ahead);
     for (Index j = 0, b = 0; j < count; j += width, b++)
-      record<T>(task, visited + j, count - j < width ? count - j : width, best[b], result);
+      record<T>(task, visited + j, count - j < width ? count - j : width, best[b], contributions, result);
+    if (task.sums) contributions.flush(task.points, task.sums);
   }
   return result;
 }
@@ -272,7 +345,7 @@ inline void distances(const SoftTask<T>& task, Index first, Index count, const T
   for (Index j = 0; j < count; j += width) {
     T norms[panel_width<T>] = {};
     std::memcpy(norms, task.norms + first + j, sizeof(T) * (count - j < width ? count - j : width));
-    for_row_groups(task.k, [&](auto R, Index c) {
+    for_even_groups(task.k, [&](auto R, Index c) {
       constexpr int r = decltype(R)::value;
       Tile<T, r, 2> acc{};
       accumulate<Dot>(centers, c, packed + j * task.points.d, width, acc);
@@ -330,7 +403,7 @@ template <class T> inline void add_weighted_rows(const SoftTask<T>& task, Index 
   Rows<T> weights = center_rows<T>(W, task.k, soft_points<T>);
   weights.d = count;
   for (Index j = 0; j < d; j += panel_width<T>)
-    for_row_groups(task.k, [&](auto R, Index c) {
+    for_even_groups(task.k, [&](auto R, Index c) {
       constexpr int r = decltype(R)::value;
       Tile<T, r, 2> acc{};
       accumulate<Dot>(weights, c, rows + j, ld, acc);

@@ -46,6 +46,18 @@ template <class T> inline vec<T> load(const T* p) {
 template <class T> inline void store(T* p, vec<T> v) { std::memcpy(p, &v, sizeof v); }
 template <class T> inline vec<T> splat(T a) { return a - vec<T>{}; } // a + 0 would be an addition: -0 + 0 is 0
 
+template <class T> inline void keep_in_register(vec<T>& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#else
+  (void)v;
+#endif
+}
+
 template <class To, class From> inline To bits(From v) {
   static_assert(sizeof(To) == sizeof(From), "a reinterpretation keeps the size");
   To r;
@@ -86,11 +98,16 @@ template <class T> inline vec<T> absolute(vec<T> v) {
   return bits<vec<T>>(bits<ivec<T>>(v) & decltype(ivec<T>{}[0])(sign_off));
 }
 
-// lanes<double> numbers as doubles
+// lanes<double> numbers as doubles; the instruction is named, since GCC takes five in its place
 template <class T> inline vec<double> widen(const T* p) {
   typedef T narrow __attribute__((vector_size(sizeof(T) * lanes<double>)));
   narrow v;
   std::memcpy(&v, p, sizeof v);
+#if defined(__AVX512F__)
+  if constexpr (std::is_same<T, float>::value) return _mm512_cvtps_pd(v);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same<T, float>::value) return _mm256_cvtps_pd(v);
+#endif
   return __builtin_convertvector(v, vec<double>);
 }
 
@@ -208,7 +225,7 @@ template <class T, int s, bool high> inline vec<T> interleave(vec<T> a, vec<T> b
 #endif
 }
 
-template <class T, int s> inline void transpose_stage(vec<T> (&v)[lanes<T>]) {
+template <class T, int s> [[gnu::always_inline]] inline void transpose_stage(vec<T> (&v)[lanes<T>]) {
   if constexpr (s < lanes<T>) {
 #pragma GCC unroll 16
     for (int i = 0; i < lanes<T>; i++)
@@ -221,8 +238,8 @@ template <class T, int s> inline void transpose_stage(vec<T> (&v)[lanes<T>]) {
   }
 }
 
-// v[i][j] <-> v[j][i]
-template <class T> inline void transpose(vec<T> (&v)[lanes<T>]) { transpose_stage<T, 1>(v); }
+// v[i][j] <-> v[j][i]; inlined, so that v stays in registers
+template <class T> [[gnu::always_inline]] inline void transpose(vec<T> (&v)[lanes<T>]) { transpose_stage<T, 1>(v); }
 
 } // namespace MERCER_ISA
 } // namespace mercer

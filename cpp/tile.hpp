@@ -15,14 +15,14 @@ template <class T, int R, int V> struct Tile {
 };
 
 struct Dot {
-  template <class T> static vec<T> step(vec<T> acc, vec<T> b, T a) { return acc + b * a; }
+  template <class T> static vec<T> step(vec<T> acc, vec<T> b, vec<T> a) { return acc + b * a; }
   template <class T> static vec<T> sparse_step(vec<T> acc, vec<T> b, T a) { return acc + b * a; }
   template <class T, int V> static Tile<T, 1, V> sparse_start(const T*) { return {}; }
 };
 
 // Sum of |b - a|. A sparse row starts from the columns' own l1 norms (their distance to zero) and corrects them.
 struct AbsoluteDifference {
-  template <class T> static vec<T> step(vec<T> acc, vec<T> b, T a) { return acc + absolute<T>(b - a); }
+  template <class T> static vec<T> step(vec<T> acc, vec<T> b, vec<T> a) { return acc + absolute<T>(b - a); }
   template <class T> static vec<T> sparse_step(vec<T> acc, vec<T> b, T a) {
     return acc + (absolute<T>(b - a) - absolute<T>(b));
   }
@@ -35,22 +35,34 @@ struct AbsoluteDifference {
 
 // Sum of max(a, b): half of |b - a| + a + b, in one operation less than |b - a|. Dense rows only.
 struct Larger {
-  template <class T> static vec<T> step(vec<T> acc, vec<T> b, T a) { return acc + maximum<T>(b, splat<T>(a)); }
+  template <class T> static vec<T> step(vec<T> acc, vec<T> b, vec<T> a) { return acc + maximum<T>(b, a); }
 };
 
-// acc += the products (or differences) of R rows with one panel; `panel` points at its first feature.
+// One number in all lanes. If it meets more than one vector it is loaded once, into a register: left alone, the compiler
+// reads it from memory again for each, and the loop waits for its loads.
+template <int V, class T> inline vec<T> broadcast(T a) {
+  vec<T> all = splat<T>(a);
+  if constexpr (V > 1) keep_in_register<T>(all);
+  return all;
+}
+
+// sums += the products (or differences) of R rows with one panel; `panel` points at its first feature. The sums are
+// worked on in a copy: through the reference they would be written to memory at every step.
 template <class Accumulate, int R, int V, class T>
-inline void accumulate(const Rows<T>& rows, Index i, const T* panel, Index panel_stride, Tile<T, R, V>& acc) {
+inline void accumulate(const Rows<T>& rows, Index i, const T* panel, Index panel_stride, Tile<T, R, V>& sums) {
   const T* x = rows.data + i * rows.stride;
+  Tile<T, R, V> acc = sums;
   for (Index t = 0; t < rows.d; t++) {
     vec<T> b[V];
     for (int v = 0; v < V; v++) b[v] = load<T>(panel + t * panel_stride + v * lanes<T>);
 #pragma GCC unroll 16
-    for (int r = 0; r < R; r++)
+    for (int r = 0; r < R; r++) {
+      const vec<T> a = broadcast<V>(x[r * rows.stride + t]);
 #pragma GCC unroll 2
-      for (int v = 0; v < V; v++)
-        acc.at[r][v] = Accumulate::template step<T>(acc.at[r][v], b[v], x[r * rows.stride + t]);
+      for (int v = 0; v < V; v++) acc.at[r][v] = Accumulate::template step<T>(acc.at[r][v], b[v], a);
+    }
   }
+  sums = acc;
 }
 
 // Columns in which some row of a group is not zero: the others add nothing to a product. Real data are often mostly zeros
@@ -83,17 +95,21 @@ template <class T> inline void list_columns(const Rows<T>& rows, Index i, Index 
 
 // The same sum as `accumulate` of products, over the listed columns.
 template <int R, int V, class T>
-inline void accumulate_listed(const Rows<T>& rows, Index i, const T* panel, const Listed& listed, Tile<T, R, V>& acc) {
+inline void accumulate_listed(const Rows<T>& rows, Index i, const T* panel, const Listed& listed, Tile<T, R, V>& sums) {
   const T* x = rows.data + i * rows.stride;
+  Tile<T, R, V> acc = sums;
   for (Index p = 0; p < listed.count; p++) {
     const Index t = listed.columns[p];
     vec<T> b[V];
     for (int v = 0; v < V; v++) b[v] = load<T>(panel + (t * V + v) * lanes<T>);
 #pragma GCC unroll 16
-    for (int r = 0; r < R; r++)
+    for (int r = 0; r < R; r++) {
+      const vec<T> a = broadcast<V>(x[r * rows.stride + t]);
 #pragma GCC unroll 2
-      for (int v = 0; v < V; v++) acc.at[r][v] = Dot::step<T>(acc.at[r][v], b[v], x[r * rows.stride + t]);
+      for (int v = 0; v < V; v++) acc.at[r][v] = Dot::step<T>(acc.at[r][v], b[v], a);
+    }
   }
+  sums = acc;
 }
 
 template <class Accumulate, int V, class T>
@@ -118,6 +134,23 @@ template <class F> inline void for_row_groups(Index n, F&& f) {
   i = take_groups<4>(i, n, f);
   i = take_groups<2>(i, n, f);
   take_groups<1>(i, n, f);
+}
+
+// Cut n rows into as few groups as possible, all of nearly the same height: f(constant<R>, first row). A short group
+// leaves multipliers idle, which counts where rows are few, as centres are.
+template <int R, class F> inline void with_height(Index height, F&& f) {
+  if (height == R)
+    f(constant<R>{});
+  else if constexpr (R > 1)
+    with_height<R - 1>(height, f);
+}
+template <class F> inline void for_even_groups(Index n, F&& f) {
+  const Index groups = (n + max_rows - 1) / max_rows;
+  for (Index i = 0, left = groups; left > 0; left--) {
+    const Index height = (n - i + left - 1) / left;
+    with_height<max_rows>(height, [&](auto R) { f(R, i); });
+    i += height;
+  }
 }
 
 // ---- packing --------------------------------------------------------------------------------------------------
