@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.engine.memory import parse_bytes
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
-from mercer.estimators.embedded import METHODS, fit_embedded, fit_more, metric_code, named_map, prepared_map
-from mercer.estimators.exact import fit_exact
-from mercer.estimators.settings import Data, Fitted, Reporter, Settings
+from mercer.estimators.base import KernelClusterer
+from mercer.estimators.embedded import fit_more
+from mercer.estimators.settings import Fitted
 from mercer.features import FeatureMap
-from mercer.kernels import Kernel, Precomputed, make_kernel
-from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
-from mercer.solvers import Iteration
+from mercer.kernels import Kernel, Precomputed
 from mercer.solvers.certificate import Certificate, certify
 from mercer.solvers.embedded import EmbeddedModel
-from mercer.solvers.space import Labels
-from mercer.sources import Matrix, check_weights, content_hash
-
-_METHODS = ("auto", "exact", *METHODS)
-_INITS = ("k-means++", "random")
+from mercer.sources import Matrix, check_weights
 
 
-class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class KernelKMeans(KernelClusterer):
     """Kernel k-means: k-means in the feature space of a kernel.
 
     Finds clusters that k-means cannot separate, by minimising the weighted sum of squared distances
@@ -144,8 +133,6 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     ((500,), (3,))
     """
 
-    labels_: Labels
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -187,32 +174,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.random_state = random_state
         self.verbose = verbose
 
-    # ---- fitting ------------------------------------------------------------------------------------------------
-
-    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Or the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 3 counts as three copies of the row, a weight of 0 as none.
-
-        Returns
-        -------
-        self
-        """
-        data = self._validate(X, reset=True)
-        self._check_parameters()
-        weight = check_weights(sample_weight, data.shape[0])
-        checks.enough_rows(weight, self.n_clusters)
-        with Threads(self.n_jobs) as pool:
-            found = self._fit(data, weight, pool)
-        self.n_samples_seen_ = data.shape[0]
-        self._set_fitted(found)
-        return self
+    # ---- streams ------------------------------------------------------------------------------------------------
 
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with a batch of new rows of a stream, by an approximate method ("auto" is then "nystroem").
@@ -280,177 +242,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 "use method='nystroem' or another approximate one"
             )
 
-    def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
-
-    def _check_parameters(self) -> None:
-        checks.integer("n_clusters", self.n_clusters, 1)
-        if not isinstance(self.method, FeatureMap):
-            checks.choice("method", self.method, _METHODS)
-        checks.integer("max_iter", self.max_iter, 1)
-        checks.number("tol", self.tol, 0.0)
-        checks.integer("verbose", int(self.verbose), 0)
-        if self.n_init != "auto":
-            checks.integer("n_init", self.n_init, 1)
-        if self.n_components is not None:
-            checks.integer("n_components", self.n_components, 1)
-        if isinstance(self.init, str):
-            checks.choice("init", self.init, _INITS)
-
-    @property
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads, *, in_batches: bool = False) -> Fitted:
-        """Plan, then call the method's function."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._training = (X, weight, seed)
-        feature_map, reasons = self._feature_map(X, seed, in_batches)
-        if feature_map is None:
-            plan = self._exact_plan(X, pool, reasons)
-            checks.choice("metric", self.metric, ("auto", "l2"))
-            return fit_exact(self._data(X, weight), self._settings(seed), plan, pool)
-        metric = metric_code(self.metric, feature_map)
-        plan = self._embedded_plan(feature_map, X, pool, reasons)
-        data = self._data(X, weight, feature_map)
-        return fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
-
-    def _feature_map(self, X: Matrix, seed: int, in_batches: bool = False) -> tuple[FeatureMap | None, tuple[str, ...]]:
-        """Return the map of an approximate method, None for the exact one, and why."""
-        if isinstance(self.method, FeatureMap):
-            return prepared_map(self.method, seed, self.n_clusters), ()
-        name, reasons = self.method, tuple[str, ...]()
-        if name == "auto" and in_batches:
-            name, reasons = "nystroem", ("approximate: more rows are to come",)
-        elif name == "auto":
-            exact, reason = prefers_exact(X.shape[0], X.dtype.itemsize, parse_bytes(self.memory_limit))
-            exact = exact or self._is_precomputed or self.storage != "auto"
-            name, reasons = "exact" if exact else "nystroem", (reason,)
-        if name == "exact":
-            return None, reasons
-        named = named_map(name, self.n_components, self.n_clusters)
-        return prepared_map(named, seed, self.n_clusters), reasons
-
-    def _data(self, X: Matrix, weight: NDArray[np.float64], feature_map: FeatureMap | None = None) -> Data:
-        """Rows with their hashes and the kernel: the map's own if it has one."""
-        if feature_map is not None and feature_map.has_own_kernel:
-            kernel = feature_map.own_kernel(X, weight)
-        elif self._is_precomputed:
-            kernel = Precomputed()
-        else:
-            kernel = make_kernel(
-                self.kernel,
-                X,
-                gamma=self.gamma,
-                degree=self.degree,
-                coef0=self.coef0,
-                kernel_params=self.kernel_params,
-                sample_weight=weight,
-            )
-        given = isinstance(kernel, Precomputed)
-        return Data(X, weight, np.arange(X.shape[0], dtype=np.uint64) if given else content_hash(X), kernel)
-
-    def _settings(self, seed: int) -> Settings:
-        return Settings(
-            n_clusters=self.n_clusters,
-            init=self.init,
-            n_init=None if self.n_init == "auto" else int(self.n_init),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            memory_limit=parse_bytes(self.memory_limit),
-            seed=seed,
-            report=self._reporter(),
-        )
-
-    def _exact_plan(self, X: Matrix, pool: Threads, reasons: tuple[str, ...]) -> Plan:
-        return plan_exact(
-            X.shape[0],
-            X.shape[1],
-            self.n_clusters,
-            dtype=X.dtype,
-            storage=self.storage,
-            precomputed=self._is_precomputed,
-            memory_limit=parse_bytes(self.memory_limit),
-            n_jobs=pool.n_jobs,
-            reasons=reasons,
-        )
-
-    def _embedded_plan(self, feature_map: FeatureMap, X: Matrix, pool: Threads, reasons: tuple[str, ...]) -> Plan:
-        columns, landmarks = feature_map.size(X.shape)
-        return plan_embedded(
-            self.method if isinstance(self.method, str) and self.method != "auto" else type(feature_map).__name__,
-            X.shape[0],
-            X.shape[1],
-            self.n_clusters,
-            columns=columns,
-            landmarks=landmarks,
-            dtype=X.dtype,
-            memory_limit=parse_bytes(self.memory_limit),
-            n_jobs=pool.n_jobs,
-            reasons=reasons,
-        )
-
-    def _reporter(self) -> Reporter:
-        def report(run: int, number: int, record: Iteration) -> None:
-            if self.verbose > 1 or (self.verbose == 1 and record.moved == 0):
-                print(
-                    f"run {run + 1}, iteration {number}: objective {record.objective:.6g}, {record.moved} moved, "
-                    f"{record.seconds:.3f} s"
-                )
-
-        return report
-
-    def _set_fitted(self, found: Fitted) -> None:
-        self._model = found.model
-        self.__dict__.pop("_certificate", None)
-        self.labels_ = found.labels
-        self.inertia_ = found.objective
-        self.n_iter_ = len(found.history)
-        self.history_ = found.history
-        self.plan_ = found.plan
-        self.kernel_ = found.kernel
-        self.gamma_ = getattr(found.kernel, "gamma", None)
-        self._n_features_out = self.n_clusters
-        for name, value in (
-            ("medoid_indices_", found.medoids),
-            ("feature_map_", found.feature_map),
-            ("cluster_centers_", found.centers),
-        ):
-            if value is not None:
-                setattr(self, name, value)
-            elif hasattr(self, name):
-                delattr(self, name)
-        self._warn_about(found)
-
-    def _warn_about(self, found: Fitted) -> None:
-        if found.filled < self.n_clusters:
-            warnings.warn(
-                f"Found {found.filled} distinct clusters, fewer than n_clusters={self.n_clusters}: the data have too "
-                "few distinct points. Use fewer clusters.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        elif not found.converged:
-            indefinite = found.kernel is not None and found.kernel.positive_semidefinite is False
-            warnings.warn(
-                f"Kernel k-means did not converge in max_iter={self.max_iter} iterations (the last one moved "
-                f"{found.history[-1].moved} points). Raise max_iter or tol"
-                + ("; an indefinite kernel such as this one may never settle." if indefinite else "."),
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:
-        """Cluster the rows of `X` and return `labels_`, shape (n_samples,)."""
-        return self.fit(X, sample_weight=sample_weight).labels_
+    # ---- quality -------------------------------------------------------------------------------------------------
 
     @property
     def certificate_(self) -> Certificate:
@@ -482,61 +274,3 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the reference to the training data."""
         return {name: value for name, value in super().__getstate__().items() if name != "_training"}
-
-    # ---- new points ----------------------------------------------------------------------------------------------
-
-    def _new(self, X: ArrayLike) -> Matrix:
-        check_is_fitted(self)
-        return self._validate(X, reset=False)
-
-    def predict(self, X: ArrayLike) -> Labels:
-        """Nearest centre of each row of `X`.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n, n_features)
-            For ``kernel="precomputed"``: kernel values between the new and the training points, (n, n_samples).
-
-        Returns
-        -------
-        labels : array of shape (n,)
-        """
-        data = self._new(X)
-        with Threads(self.n_jobs) as pool:
-            return self._model.nearest(data, pool)[0]
-
-    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Distances in feature space (not squared) from each row of `X` to the centres, shape (n, n_clusters).
-
-        Not for ``kernel="precomputed"``, where the new points' own k(x, x) are unknown.
-        """
-        data = self._new(X)
-        if not self._model.knows_distances:
-            raise ValueError(
-                "distances need k(x, x) of the new points, which kernel='precomputed' does not give; predict works"
-            )
-        with Threads(self.n_jobs) as pool:
-            distances = np.sqrt(self._model.distances(data, pool))
-        return distances.astype(data.dtype, copy=False)
-
-    def fit_transform(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.floating]:
-        """Cluster the rows of `X` and return their distances to the centres, shape (n_samples, n_clusters)."""
-        return self.fit(X, sample_weight=sample_weight).transform(X)
-
-    def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the weighted sum of squared distances of the rows of `X` to their nearest centres."""
-        data = self._new(X)
-        if not self._model.knows_distances:
-            raise ValueError("a score needs k(x, x) of the new points, which kernel='precomputed' does not give")
-        weight = check_weights(sample_weight, data.shape[0])
-        with Threads(self.n_jobs) as pool:
-            return -float(weight @ self._model.nearest(data, pool)[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._is_precomputed
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
