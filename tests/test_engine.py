@@ -174,6 +174,15 @@ def test_when_an_exception_arrives_nothing_runs_any_more():
     assert started.is_set()
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, also in a background job, which starts with the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_stops_the_rest():
     """Ctrl-C while the main thread waits for 4 s of work."""
     calls = []
