@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ("core", "exact", "embedded", "papers")
+ALL = ("core", "exact", "embedded", "recipe", "papers")
 
 
 def main(names: list[str]) -> int:

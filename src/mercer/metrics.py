@@ -19,8 +19,9 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from mercer.engine.threads import Threads
 from mercer.gram import PrecomputedGram, RecomputedGram, TiledGram
-from mercer.kernels import Kernel, Linear, make_kernel
-from mercer.solvers import GramSpace
+from mercer.kernels import Kernel, KernelRows, Linear, make_kernel
+from mercer.solvers import GramSpace, partition_objective
+from mercer.solvers.objective import total_weights
 from mercer.sources import Matrix
 
 __all__ = [
@@ -181,7 +182,8 @@ def kernel_objective(
     It is what kernel k-means minimises, for labels from anywhere: ``sum_i w_i k(x_i, x_i) - sum_c (1 / w_c)
     sum_{i,j in c} w_i w_j k(x_i, x_j)``. Values of different kernels cannot be compared.
 
-    Time: n^2 / 2 kernel values. Memory: O(n n_clusters), and a tile of the kernel matrix per thread.
+    Time: half the kernel values within the clusters, n^2 / (2 n_clusters) if these are of one size. Memory: the rows of
+    the largest cluster, and a tile of the kernel matrix per thread.
 
     Parameters
     ----------
@@ -213,9 +215,21 @@ def kernel_objective(
     parameters = {"gamma": gamma, "degree": degree, "coef0": coef0, "kernel_params": kernel_params}
     clusters = _encoded(named).astype(np.int32)
     with Threads(n_jobs) as pool:
-        gram = _gram(X, kernel, pool, sample_weight=weight, **parameters)
-        space = GramSpace(gram, weight, int(clusters.max()) + 1, pool)
-        return space.objective(space.centers(clusters))
+        if _is_precomputed(kernel):
+            space = GramSpace(PrecomputedGram(X, pool), weight, int(clusters.max()) + 1, pool)
+            return space.objective(space.centers(clusters))
+        chosen = make_kernel(kernel, X, sample_weight=weight, **parameters)  # type: ignore[arg-type]
+        rows = chosen.rows(X)
+        members = [np.flatnonzero(clusters == c) for c in range(int(clusters.max()) + 1)]
+        squared = np.array([_squared_sum(chosen, rows.take(few), weight[few], pool) for few in members])
+        totals = total_weights(clusters, weight, len(members))
+        return partition_objective(float(weight @ chosen.diagonal(rows)), squared, totals)
+
+
+def _squared_sum(kernel: Kernel, rows: KernelRows, weight: NDArray[np.float64], pool: Threads) -> float:
+    """|sum_i w_i phi(x_i)|^2: only the kernel values within one cluster are needed."""
+    one = GramSpace(RecomputedGram(kernel, rows), weight, 1, pool)
+    return float(one.centers(np.zeros(rows.n, dtype=np.int32)).squared_sums[0])
 
 
 def kernel_approximation_error(
@@ -277,10 +291,14 @@ def kernel_approximation_error(
 
 def _gram(X: Matrix, kernel: Any, pool: Threads, **parameters: Any) -> TiledGram:
     """Kernel matrix of the rows of `X`, in tiles that are not kept."""
-    if isinstance(kernel, str) and kernel == "precomputed":
+    if _is_precomputed(kernel):
         return PrecomputedGram(X, pool)
     chosen = make_kernel(kernel, X, **parameters)
     return RecomputedGram(chosen, chosen.rows(X))
+
+
+def _is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def _first(data: Data, space: GramSpace, settings: Settings) -> Iterable[Labels]
         return [_given(init, data, space)]
     if runs is None and init == "k-means++" and space.n > _RECIPE_FROM:
         seedling = plant(data.kernel, data.X, data.weight, data.keys, space.n_clusters, settings.seed, space.pool)
-        return [_grown(seedling, data, space)]
+        return [_grown(seedling.head(), data, space)]
     return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
 
 

@@ -1,11 +1,11 @@
 """Better optima for little: many restarts where they are cheap, the winner chosen by what is wanted.
 
-Local minima cost more than approximation does. So (1) take a sample of the rows by their content, (2) embed it by
-Nystroem coordinates of about twice as many dimensions as clusters, (3) run k-means++ and c-means there many times,
-(4) score every partition by the exact kernel objective of part of the sample, (5) polish the winner there with the
-exact kernel. The partition of that part is a start for any space: its centres are the means of its clusters.
+Local minima cost more than approximation does. So (1) take a sample of the rows by their content, (2) embed it in about
+twice as many leading coordinates as clusters, (3) run k-means++ and c-means there several times, (4) go on from the best
+few by swaps, (5) score those by the exact kernel objective of part of the sample. The partition of the sample is a start
+for any space: its centres are the means of its clusters.
 
-Time: runs x 8192 x 2k x k, and a kernel matrix of 2048 points. Memory: that matrix.
+Time: a hundred or two iterations of 8192 x 2k x k, and a kernel matrix of 2048 points. Memory: that matrix.
 """
 
 from __future__ import annotations
@@ -19,24 +19,32 @@ from mercer.engine.threads import Threads
 from mercer.features import Nystroem
 from mercer.gram import Gram, MemoryGram, PrecomputedGram
 from mercer.kernels import Kernel, Precomputed
-from mercer.solvers.cmeans import hard_c_means
-from mercer.solvers.embedded_space import EmbeddedSpace
+from mercer.solvers.cmeans import Partition, hard_c_means
+from mercer.solvers.embedded_space import EmbeddedSpace, ExplicitCenters
 from mercer.solvers.gram_space import GramSpace
 from mercer.solvers.seeding import k_means_plus_plus
 from mercer.solvers.space import Labels
+from mercer.solvers.swaps import search_swaps
 from mercer.sources import Matrix, distinct_rows, scramble
 
-RUNS = 16
+_RUNS, _FINALISTS, _PATIENCE = 8, 2, 4
 _SAMPLE, _SCORED, _LANDMARKS = 8192, 2048, 300
+_TOL = 1e-4
+_SERIAL = Threads(1)
 
 
 @dataclass(frozen=True)
 class Seedling:
-    """A good partition of a few rows: their positions, labels and weights, each of shape (s,)."""
+    """A good partition of some rows, drawn by their content: positions, labels and weights, each of shape (s,)."""
 
     rows: NDArray[np.intp]
     labels: Labels
     weight: NDArray[np.float64]
+
+    def head(self) -> Seedling:
+        """A part of it that is small enough for kernel values between all of its rows and all others."""
+        kept = slice(_scored(int(self.labels.max()) + 1))
+        return Seedling(self.rows[kept], self.labels[kept], self.weight[kept])
 
 
 def plant(
@@ -47,7 +55,7 @@ def plant(
     n_clusters: int,
     seed: int,
     pool: Threads,
-    runs: int = RUNS,
+    leading: Matrix | None = None,
 ) -> Seedling:
     """Find a good partition of a sample of the rows by the recipe above.
 
@@ -61,25 +69,40 @@ def plant(
     n_clusters : int
     seed : int
     pool : Threads
-    runs : int
+    leading : array of shape (n, p), optional
+        Coordinates of all rows, the leading ones first, if there are any.
     """
-    scored = max(_SCORED, 20 * n_clusters)
+    # 1. and 2.
+    scored = _scored(n_clusters)
     rows, total = distinct_rows(scramble(keys, seed), weight, max(_SAMPLE, 2 * scored))
     sample = X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
-    landmarks = max(_LANDMARKS, 4 * n_clusters)
-    embedding = Nystroem(landmarks, rank=2 * n_clusters, random_state=seed)
-    embedding.learn(sample, total, kernel, pool)
-    space = EmbeddedSpace(embedding.embed(sample, pool), total, n_clusters, pool)
+    if leading is None:
+        embedding = Nystroem(max(_LANDMARKS, 4 * n_clusters), rank=2 * n_clusters, random_state=seed)
+        embedding.learn(sample, total, kernel, pool)
+        Y = embedding.embed(sample, pool)
+    else:
+        Y = np.ascontiguousarray(leading[rows, : 2 * n_clusters])
+    space, order = EmbeddedSpace(Y, total, n_clusters, _SERIAL), np.arange(len(rows))
+
+    def start(run: int) -> Partition[ExplicitCenters]:  # 3.
+        first, _ = k_means_plus_plus(space, order, np.random.default_rng(run))
+        return hard_c_means(space, first, max_iter=100, tol=_TOL)
+
+    def search(partition: Partition[ExplicitCenters]) -> Partition[ExplicitCenters]:  # 4.
+        rng = np.random.default_rng(seed)
+        return search_swaps(space, partition, order, rng, patience=_PATIENCE, rounds=3 * n_clusters, tol=_TOL)
+
+    found = pool.map(start, np.random.default_rng(seed).integers(2**62, size=_RUNS))
+    finalists = pool.map(search, sorted(found, key=lambda partition: partition.objective)[:_FINALISTS])
+    # 5.
     exact = GramSpace(_gram(kernel, sample, scored, pool), total[:scored], n_clusters, pool)
-    order, best, chosen = np.arange(space.n), np.inf, np.zeros(exact.n, dtype=np.int32)
-    for run in np.random.default_rng(seed).integers(2**62, size=runs):
-        first, _ = k_means_plus_plus(space, order, np.random.default_rng(int(run)))
-        labels = hard_c_means(space, first, max_iter=100, tol=1e-4).labels[: exact.n].copy()
-        objective = exact.objective(exact.centers(labels))
-        if objective < best:
-            best, chosen = objective, labels
-    polished = hard_c_means(exact, chosen, max_iter=100, tol=1e-4).labels
-    return Seedling(rows[: exact.n], polished, total[: exact.n])
+    costs = [exact.objective(exact.centers(partition.labels[: exact.n].copy())) for partition in finalists]
+    return Seedling(rows, finalists[int(np.argmin(costs))].labels, total)
+
+
+def _scored(n_clusters: int) -> int:
+    """Rows that the exact objective is taken over."""
+    return max(_SCORED, 20 * n_clusters)
 
 
 def _gram(kernel: Kernel, sample: Matrix, scored: int, pool: Threads) -> Gram:

@@ -47,7 +47,7 @@ def k_means_plus_plus(
     """
     trials = 2 + int(np.log(space.n_clusters))
     weight = space.weight
-    chosen = _draw(weight, order, rng.random(1))
+    chosen = draw(weight, order, rng.random(1))
     closest = _clean(space, space.distances_to(chosen))[0]
     labels = np.zeros(space.n, dtype=np.int32)
     for cluster in range(1, space.n_clusters):
@@ -55,7 +55,7 @@ def k_means_plus_plus(
         mass = weight * closest
         if not mass.any():
             break
-        candidates = _draw(mass, order, uniform)
+        candidates = draw(mass, order, uniform)
         distances = np.minimum(_clean(space, space.distances_to(candidates)), closest)
         winner = int(np.argmin(distances @ weight))
         labels[distances[winner] < closest] = cluster
@@ -64,7 +64,7 @@ def k_means_plus_plus(
     return labels, chosen
 
 
-def _draw(mass: NDArray[np.float64], order: NDArray[np.intp], uniform: NDArray[np.float64]) -> NDArray[np.intp]:
+def draw(mass: NDArray[np.float64], order: NDArray[np.intp], uniform: NDArray[np.float64]) -> NDArray[np.intp]:
     """Points with probability proportional to `mass`, by inversion along `order`."""
     reached = np.cumsum(mass[order])
     positions = np.searchsorted(reached, uniform * reached[-1], side="right")
