@@ -7,7 +7,6 @@ if MERCER_BENCH_FULL is set, which takes an hour. Peak memory beyond the input i
 Run: python -m benchmarks embedded
 """
 
-import os
 import subprocess
 import sys
 import time

@@ -67,7 +67,9 @@ def compare(case: Case) -> bool:
             seconds[name].append(time.perf_counter() - started)
             objective[name].append(metrics.kernel_objective(X, labels, gamma=gamma))
     best = min(min(values) for values in objective.values())
-    print(f"\n{case.name}: {len(X):,} x {X.shape[1]}, k={case.n_clusters}, gamma={gamma:.4g}, {method}; best {best:,.2f}")
+    print(
+        f"\n{case.name}: {len(X):,} x {X.shape[1]}, k={case.n_clusters}, gamma={gamma:.4g}, {method}; best {best:,.2f}"
+    )
     for name in RIVALS:
         above = 100 * (np.array(objective[name]) / best - 1)
         print(

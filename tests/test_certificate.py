@@ -13,6 +13,7 @@ from mercer import KernelKMeans, kernels
 from mercer.engine.threads import Threads
 from mercer.features import CentroidEmbedding, KernelEigen, RandomFourier, TaylorFeatures
 from mercer.solvers.certificate import certify
+from mercer.sources import Sample, content_hash
 
 
 def best_of_all(K, k, weight):
@@ -34,7 +35,7 @@ def test_no_partition_is_below_the_bound(n, k, seed, kernel):
     X, weight = rng.normal(size=(n, 3)), rng.integers(1, 4, n).astype(float)
     optimum = best_of_all(kernel(X), k, weight)
     with Threads(1) as pool:
-        found = certify(kernel, X, weight, optimum, k, 0, pool)
+        found = certify(kernel, Sample(X, weight, content_hash(X)), optimum, k, 0, pool)
     assert found.lower_bound <= optimum + 1e-9 * max(1.0, optimum)
 
 

@@ -14,7 +14,7 @@ from mercer import KernelKMeans, datasets, kernels, metrics
 from mercer.engine.threads import Threads
 from mercer.features import CentroidEmbedding, KernelEigen, Nystroem, RandomFourier, TaylorFeatures
 from mercer.solvers.recipe import plant
-from mercer.sources import content_hash
+from mercer.sources import Sample, content_hash
 
 METHODS = ["nystroem", "fourier", "taylor", "sketch", "apnc"]
 MAPS = [
@@ -162,16 +162,19 @@ def test_the_recipe_finds_better_optima_than_plain_restarts():
     assert max(recipe) <= min(plain) * 1.02
 
 
-def test_the_recipe_scores_by_the_exact_objective_and_polishes():
-    X = groups(3000)
-    kernel = kernels.RBF(2.0)
+def test_the_recipe_s_partition_is_nearly_the_best_of_many_exact_runs():
+    X = groups(1800)
+    kernel, K = kernels.RBF(2.0), reference.kernel("rbf", X, gamma=2.0)
     with Threads(2) as pool:
-        seedling = plant(kernel, X, np.ones(3000), content_hash(X), 3, 0, pool)
-    part = X[seedling.rows]
-    assert len(part) == 2048
-    K = reference.kernel("rbf", part, gamma=2.0)
-    labels, _ = reference.kernel_kmeans(K, seedling.labels, 3)
-    assert np.mean(labels == seedling.labels) > 0.99
+        seedling = plant(kernel, Sample(X, np.ones(1800), content_hash(X)), 6, 0, pool)
+    assert sorted(seedling.rows) == list(range(1800))
+    starts = np.random.default_rng(0).integers(6, size=(20, 1800))
+    best = min(reference.kernel_kmeans(K, start, 6)[1][-1] for start in starts)
+    labels = np.empty(1800, dtype=int)
+    labels[seedling.rows] = seedling.labels
+    assert reference.kernel_objective(K, labels) < 1.01 * best
+    part = seedling.head()
+    assert len(part.rows) == len(part.labels) == len(part.weight) == 1800
 
 
 @pytest.mark.parametrize("method", ["nystroem", "fourier", "taylor"])

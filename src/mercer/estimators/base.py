@@ -23,7 +23,7 @@ from mercer.kernels import Precomputed, make_kernel
 from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
 from mercer.solvers.space import Labels
-from mercer.sources import Matrix, check_weights, content_hash
+from mercer.sources import Matrix, check_weights, content_hash, require_finite
 
 _METHODS = ("auto", "exact", *METHODS)
 _INITS = ("k-means++", "random")
@@ -80,15 +80,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return self
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
+        kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        data = validate_data(self, X, reset=reset, ensure_all_finite=False, **kinds)
+        require_finite(data, self.n_jobs, type(self).__name__)
+        return data
 
     def _check_parameters(self) -> None:
         checks.integer("n_clusters", self.n_clusters, 1)
@@ -111,15 +106,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads, *, in_batches: bool = False) -> Fitted:
         """Plan, then call the method's function."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._training = (X, weight, seed)
         feature_map, reasons = self._feature_map(X, seed, in_batches)
         if feature_map is None:
             plan = self._exact_plan(X, pool, reasons)
             checks.choice("metric", self.metric, ("auto", "l2"))
-            return fit_exact(self._data(X, weight), self._settings(seed), plan, pool)
+            data = self._data(X, weight, pool)
+            self._training = (data, seed)
+            return fit_exact(data, self._settings(seed), plan, pool)
         metric = metric_code(self.metric, feature_map)
         plan = self._embedded_plan(feature_map, X, pool, reasons)
-        data = self._data(X, weight, feature_map)
+        data = self._data(X, weight, pool, feature_map)
+        self._training = (data, seed)
         return fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
 
     def _feature_map(self, X: Matrix, seed: int, in_batches: bool = False) -> tuple[FeatureMap | None, tuple[str, ...]]:
@@ -138,24 +135,27 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         named = named_map(name, self.n_components, self.n_clusters)
         return prepared_map(named, seed, self.n_clusters), reasons
 
-    def _data(self, X: Matrix, weight: NDArray[np.float64], feature_map: FeatureMap | None = None) -> Data:
+    def _data(
+        self, X: Matrix, weight: NDArray[np.float64], pool: Threads, feature_map: FeatureMap | None = None
+    ) -> Data:
         """Rows with their hashes and the kernel: the map's own if it has one."""
         if feature_map is not None and feature_map.has_own_kernel:
             kernel = feature_map.own_kernel(X, weight)
-        elif self._is_precomputed:
-            kernel = Precomputed()
-        else:
-            kernel = make_kernel(
-                self.kernel,
-                X,
-                gamma=self.gamma,
-                degree=self.degree,
-                coef0=self.coef0,
-                kernel_params=self.kernel_params,
-                sample_weight=weight,
-            )
-        given = isinstance(kernel, Precomputed)
-        return Data(X, weight, np.arange(X.shape[0], dtype=np.uint64) if given else content_hash(X), kernel)
+            return Data(X, weight, kernel.keys(X), kernel)
+        if self._is_precomputed:
+            return Data(X, weight, Precomputed().keys(X), Precomputed())
+        keys = content_hash(X, pool)
+        kernel = make_kernel(
+            self.kernel,
+            X,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            sample_weight=weight,
+            keys=keys,
+        )
+        return Data(X, weight, keys, kernel)
 
     def _settings(self, seed: int) -> Settings:
         return Settings(

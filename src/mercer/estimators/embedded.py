@@ -71,7 +71,7 @@ def fit_embedded(
     data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
 ) -> Fitted:
     """Learn the map, embed all rows, cluster the coordinates."""
-    feature_map.learn(data.X, data.weight, data.kernel, pool)
+    feature_map.learn(data, data.kernel, pool)
     Y = feature_map.embed_training(data.X, pool)
     space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y), metric)
     partition = best_partition(
@@ -124,8 +124,8 @@ def _first(data: Data, space: EmbeddedSpace, settings: Settings, feature_map: Fe
     if not isinstance(init, str):
         return [_given(init, data, space, feature_map)]
     if runs is None and init == "k-means++":
-        seedling = plant(data.kernel, data.X, data.weight, data.keys, space.n_clusters, settings.seed, space.pool)
-        return [grow(space, seedling)]
+        leading = space.Y if feature_map.leading_first else None
+        return [grow(space, plant(data.kernel, data, space.n_clusters, settings.seed, space.pool, leading))]
     return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
 
 

@@ -70,7 +70,7 @@ def _first(data: Data, space: GramSpace, settings: Settings) -> Iterable[Labels]
     if not isinstance(init, str):
         return [_given(init, data, space)]
     if runs is None and init == "k-means++" and space.n > _RECIPE_FROM:
-        seedling = plant(data.kernel, data.X, data.weight, data.keys, space.n_clusters, settings.seed, space.pool)
+        seedling = plant(data.kernel, data, space.n_clusters, settings.seed, space.pool)
         return [_grown(seedling.head(), data, space)]
     return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
 

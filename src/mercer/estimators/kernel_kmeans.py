@@ -267,9 +267,9 @@ class KernelKMeans(KernelClusterer):
             return Certificate(self.inertia_, None, "a bound needs all rows at once, and a stream has left them behind")
         if not hasattr(self, "_training"):
             raise AttributeError("certificate_ needs the training data, which a pickled model leaves behind: fit again")
-        X, weight, seed = self._training
+        data, seed = self._training
         with Threads(self.n_jobs) as pool:
-            return certify(self.kernel_, X, weight, self.inertia_, self.n_clusters, seed, pool)
+            return certify(self.kernel_, data, self.inertia_, self.n_clusters, seed, pool)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the reference to the training data."""

@@ -15,21 +15,18 @@ from mercer.kernels import Kernel
 from mercer.planner import Plan
 from mercer.solvers.cmeans import Iteration
 from mercer.solvers.space import Labels
-from mercer.sources import Matrix
+from mercer.sources import Matrix, Sample
 
 Reporter = Callable[[int, int, Iteration], None]
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Sample):
     """Validated rows with their weights and content hashes, and the kernel to use.
 
     A precomputed kernel matrix is its own data: `kernel` is then a `Precomputed`.
     """
 
-    X: Matrix
-    weight: NDArray[np.float64]
-    keys: NDArray[np.uint64]
     kernel: Kernel
 
 

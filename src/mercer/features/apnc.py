@@ -22,7 +22,7 @@ from mercer.features.landmarks import choose_landmarks
 from mercer.features.nystroem import at_least_one
 from mercer.features.spectrum import spectrum
 from mercer.kernels import Factor, Kernel, KernelRows
-from mercer.sources import Matrix
+from mercer.sources import Sample
 
 
 class CentroidEmbedding(FeatureMap):
@@ -88,16 +88,16 @@ class CentroidEmbedding(FeatureMap):
         """Coordinates and landmarks."""
         return self.n_components, min(self.n_landmarks, shape[0])
 
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         if not 0 < self.fraction <= 1:
             raise ValueError(f"fraction must lie above 0 and be at most 1, got {self.fraction!r}")
         columns = at_least_one("n_components", self.n_components)
         count = at_least_one("n_landmarks", self.n_landmarks)
-        self._like = choose_landmarks("uniform", self.kernel_, X, weight, count, seed)
+        self._like = choose_landmarks("uniform", self.kernel_, sample, count, seed)
         m = self.n_landmarks_ = self._like.n
         K = self.kernel_.square(self._like)
         centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-        found = spectrum(centred, None, X.dtype)
+        found = spectrum(centred, None, sample.X.dtype)
         self.rank_ = len(found.values)
         rng, added = np.random.default_rng(seed), max(1, round(self.fraction * m))
         S = np.zeros((columns, m))
@@ -105,7 +105,7 @@ class CentroidEmbedding(FeatureMap):
             row[rng.choice(m, added, replace=False)] = 1.0
         R = S @ found.symmetric_inverse_root
         R -= R.mean(axis=1)[:, None]  # times the centring matrix
-        self._factor = Factor(np.ascontiguousarray(R.T).astype(X.dtype))
+        self._factor = Factor(np.ascontiguousarray(R.T).astype(sample.X.dtype))
         self._n_features_out = columns
 
     def _embed(self, rows: KernelRows, out: NDArray[Any]) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.engine.threads import Threads, blocks
 from mercer.kernels import Kernel, KernelRows, Precomputed, make_kernel
-from mercer.sources import Matrix, check_weights
+from mercer.sources import Matrix, Sample, check_weights, require_finite
 
 _BLOCK_VALUES = 1 << 20  # input and output values of a block of rows
 
@@ -29,6 +29,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """Whether inner products of coordinates estimate kernel values."""
     bounds_kernel: ClassVar[bool] = False
     """Whether K - Y Y' is positive semidefinite, up to rounding, when the kernel matrix is."""
+    leading_first: ClassVar[bool] = False
+    """Whether the first few coordinates are the best few."""
 
     kernel: Any = None
     gamma: float | str = "auto"
@@ -44,7 +46,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     # ---- what a map supplies ------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         """Learn the map from validated rows; sets `_n_features_out` and `_like` (rows prepared for the kernel)."""
 
     @abstractmethod
@@ -78,7 +80,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         data = self._validate(X, reset=True)
         weight = check_weights(sample_weight, data.shape[0])
         with Threads(self.n_jobs) as pool:
-            self.learn(data, weight, self.own_kernel(data, weight), pool)
+            kernel = self.own_kernel(data, weight)
+            self.learn(Sample(data, weight, kernel.keys(data)), kernel, pool)
         return self
 
     def transform(self, X: ArrayLike) -> Matrix:
@@ -104,14 +107,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     # ---- what estimators call -----------------------------------------------------------------------------------
 
-    def learn(self, X: Matrix, weight: NDArray[np.float64], kernel: Kernel, pool: Threads) -> None:
+    def learn(self, sample: Sample, kernel: Kernel, pool: Threads) -> None:
         """Fit to validated rows with a given kernel."""
         self._check_kernel(kernel)
         self.kernel_ = kernel
         self.gamma_ = getattr(kernel, "gamma", None)
-        self.n_features_in_ = X.shape[1]
+        self.n_features_in_ = sample.X.shape[1]
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._learn(X, weight, seed, pool)
+        self._learn(sample, seed, pool)
 
     def embed(self, X: Matrix, pool: Threads) -> Matrix:
         """Coordinates of validated rows, block by block."""
@@ -165,7 +168,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        data = validate_data(self, X, reset=reset, ensure_all_finite=False, **kinds)
+        require_finite(data, self.n_jobs, type(self).__name__)
+        return data
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

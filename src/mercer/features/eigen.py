@@ -20,7 +20,7 @@ from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
 from mercer.features.spectrum import Spectrum, spectrum, with_signs
 from mercer.kernels import Factor, Kernel, KernelRows, Panels, Precomputed
-from mercer.sources import Matrix
+from mercer.sources import Matrix, Sample
 
 _WRITE_OUT = 4000
 _BLOCK = 1024
@@ -56,6 +56,7 @@ class KernelEigen(FeatureMap):
     """
 
     bounds_kernel: ClassVar[bool] = True
+    leading_first: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -82,7 +83,8 @@ class KernelEigen(FeatureMap):
         """Coordinates, and all rows."""
         return self.rank, shape[0] if shape[0] <= _WRITE_OUT else 0
 
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
+        X, weight = sample.X, sample.weight
         rank = at_least_one("rank", self.rank)
         heavy = np.flatnonzero(weight > 0)
         root = np.sqrt(weight[heavy])

@@ -22,7 +22,7 @@ from mercer.engine.threads import Threads, blocks
 from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
 from mercer.kernels import RBF, Kernel, KernelRows, Laplacian
-from mercer.sources import Matrix
+from mercer.sources import Matrix, Sample
 
 _BLOCK_VALUES = 1 << 19
 _SAMPLINGS = ("iid", "orthogonal")
@@ -96,9 +96,10 @@ class RandomFourier(FeatureMap):
         """Coordinates; no rows are kept."""
         return self.n_components + 1, 0
 
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         if self.sampling not in _SAMPLINGS:
             raise ValueError(f"sampling={self.sampling!r} is not known; choose from 'iid', 'orthogonal'")
+        X = sample.X
         pairs = (at_least_one("n_components", self.n_components) + 1) // 2
         rng = np.random.default_rng(seed)
         self.frequencies_ = _frequencies(self.kernel_, self.sampling, X.shape[1], pairs, rng).astype(X.dtype)
@@ -106,7 +107,7 @@ class RandomFourier(FeatureMap):
         self._rotation: NDArray[Any] | None = None
         self._n_features_out = 2 * pairs
         if self.singular_vectors is not False:
-            self._rotation = self._leading(X, weight, pool)
+            self._rotation = self._leading(X, sample.weight, pool)
             self._n_features_out = self._rotation.shape[1]
 
     def _leading(self, X: Matrix, weight: NDArray[np.float64], pool: Threads) -> NDArray[Any]:

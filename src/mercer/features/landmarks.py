@@ -17,7 +17,7 @@ from scipy import linalg
 from mercer import _core
 from mercer.engine.memory import scratch
 from mercer.kernels import Kernel, KernelRows, Precomputed
-from mercer.sources import Matrix, content_hash, core_rows, distinct_rows, is_sparse, scramble
+from mercer.sources import Matrix, Sample, core_rows, distinct_rows, is_sparse, scramble
 
 RULES = ("uniform", "kmeans", "leverage", "pivoted-cholesky")
 _CANDIDATES = 8192
@@ -25,9 +25,7 @@ _SCORED = 1024  # rows whose leverage is computed, in the cube of their number
 _KMEANS_ITERATIONS = 10
 
 
-def choose_landmarks(
-    rule: str | NDArray[Any], kernel: Kernel, X: Matrix, weight: NDArray[np.float64], count: int, seed: int
-) -> KernelRows:
+def choose_landmarks(rule: str | NDArray[Any], kernel: Kernel, sample: Sample, count: int, seed: int) -> KernelRows:
     """Landmarks as the right-hand side of kernel blocks; fewer than `count` if there are fewer distinct rows.
 
     Parameters
@@ -35,17 +33,16 @@ def choose_landmarks(
     rule : str or array of shape (m, n_features)
         One of "uniform", "kmeans", "leverage", "pivoted-cholesky", or the landmarks themselves.
     kernel : Kernel
-    X : array or CSR matrix of shape (n, n_features)
-    weight : array of shape (n,)
+    sample : Sample
     count : int
     seed : int
     """
+    X = sample.X
     if not isinstance(rule, str):
         return _given(rule, kernel, X)
     if rule not in RULES:
         raise ValueError(f"landmarks={rule!r} is not known; choose from {', '.join(map(repr, RULES))}, or give rows")
-    keys = np.arange(X.shape[0], dtype=np.uint64) if isinstance(kernel, Precomputed) else content_hash(X)
-    rows, total = distinct_rows(scramble(keys, seed), weight, max(_CANDIDATES, 4 * count))
+    rows, total = distinct_rows(scramble(sample.keys, seed), sample.weight, max(_CANDIDATES, 4 * count))
     rng, count = np.random.default_rng(seed), min(count, len(rows))
     if rule == "kmeans":
         if isinstance(kernel, Precomputed):

@@ -20,7 +20,7 @@ from mercer.features.base import FeatureMap
 from mercer.features.landmarks import choose_landmarks
 from mercer.features.spectrum import check_rank, spectrum
 from mercer.kernels import Factor, Kernel, KernelRows
-from mercer.sources import Matrix
+from mercer.sources import Sample
 
 
 class Nystroem(FeatureMap):
@@ -60,6 +60,7 @@ class Nystroem(FeatureMap):
     """
 
     bounds_kernel: ClassVar[bool] = True
+    leading_first: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -92,12 +93,13 @@ class Nystroem(FeatureMap):
         count = min(count, shape[0])
         return min(count, self.rank) if isinstance(self.rank, (int, np.integer)) else count, count
 
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         check_rank(self.rank)
         count = at_least_one("n_components", self.n_components)
-        self._like = choose_landmarks(self.landmarks, self.kernel_, X, weight, count, seed)  # type: ignore[arg-type]
-        found = spectrum(self.kernel_.square(self._like), self.rank, X.dtype)
-        self._factor = Factor(found.inverse_root.astype(X.dtype))
+        self._like = choose_landmarks(self.landmarks, self.kernel_, sample, count, seed)  # type: ignore[arg-type]
+        definite, dtype = self.kernel_.positive_semidefinite is True, sample.X.dtype
+        found = spectrum(self.kernel_.square(self._like), self.rank, dtype, definite=definite)
+        self._factor = Factor(found.inverse_root.astype(dtype))
         self.n_landmarks_ = self._like.n
         self.rank_ = self._n_features_out = len(found.values)
         self.eigenvalues_ = found.values

@@ -10,7 +10,7 @@ Time: n^2 (d + r') for r' = rank + oversample, once. Memory: n r'.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
 from mercer.features.spectrum import with_signs
 from mercer.kernels import Factor, Kernel, KernelRows, Precomputed
-from mercer.sources import Matrix, content_hash, distinct_rows
+from mercer.sources import Matrix, Sample, content_hash, distinct_rows
 
 _BLOCK = 512
 _SKETCHES = ("srht", "gaussian")
@@ -64,6 +64,8 @@ class OnePassSketch(FeatureMap):
     (100, 3)
     """
 
+    leading_first: ClassVar[bool] = True
+
     def __init__(
         self,
         rank: int = 2,
@@ -93,14 +95,14 @@ class OnePassSketch(FeatureMap):
         """Coordinates and the columns of the sketch; no landmarks."""
         return self.rank + 4 * (self.rank + self.oversample), 0
 
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
+        X, keys = sample.X, sample.keys
         rank, n = at_least_one("rank", self.rank), X.shape[0]
         if self.sketch not in _SKETCHES:
             raise ValueError(f"sketch={self.sketch!r} is not known; choose from 'srht', 'gaussian'")
         columns = min(n, rank + at_least_one("oversample", self.oversample))
         given = isinstance(self.kernel_, Precomputed)
-        keys = np.arange(n, dtype=np.uint64) if given else content_hash(X)
-        rows, total = distinct_rows(keys, weight)
+        rows, total = distinct_rows(keys, sample.weight)
         root, columns = np.sqrt(total)[:, None], min(len(rows), columns)
         self._like = self.kernel_.select(X, rows)
         left = self.kernel_.rows(X[rows]) if given else self._like

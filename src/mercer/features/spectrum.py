@@ -10,6 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
 
 _NEGATIVE_FROM = 1e-6  # share of the positive spectrum: below it, negative eigenvalues are rounding
+_FEW = 4  # a quarter of the eigenpairs cost half of all
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class IndefiniteKernelWarning(UserWarning):
@@ -26,8 +28,8 @@ class Spectrum:
 
     @property
     def inverse_root(self) -> NDArray[np.float64]:
-        """V L^(-1/2), shape (m, r)."""
-        return np.asarray(self.vectors / np.sqrt(self.values))
+        """V L^(-1/2), shape (m, r); zero for a matrix of zeros."""
+        return np.asarray(self.vectors / np.sqrt(self.values) * (self.values > _TINY))
 
     @property
     def symmetric_inverse_root(self) -> NDArray[np.float64]:
@@ -35,8 +37,11 @@ class Spectrum:
         return np.asarray(self.inverse_root @ self.vectors.T)
 
 
-def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike) -> Spectrum:
-    """Leading eigenpairs of a symmetric matrix that are above the rounding of `dtype`.
+def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike, *, definite: bool = False) -> Spectrum:
+    """Leading eigenpairs of a symmetric matrix that are above its noise.
+
+    Noise is the rounding of `dtype`, and for an indefinite matrix its largest negative eigenvalue: positive ones of
+    that size say no more than the negative ones, and an inverse square root would blow them up.
 
     Parameters
     ----------
@@ -45,20 +50,25 @@ def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike)
         At most so many; or as many as leave less than this share of the trace; or all.
     dtype : dtype
         Precision of the kernel values that the result will multiply.
+    definite : bool
+        Whether K is known to have no negative eigenvalue, so that a few leading pairs can be computed alone.
     """
-    values, vectors = linalg.eigh(K)
+    m, few = len(K), definite and isinstance(rank, (int, np.integer)) and _FEW * rank <= len(K)
+    values, vectors = linalg.eigh(K, subset_by_index=(m - int(rank or 0), m - 1) if few else None)
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = _how_many(values, rank, 4 * float(np.finfo(dtype).eps))
-    positive = float(values[values > 0].sum())
-    negative = -float(values[values < 0].sum())
+    positive = float(np.trace(K)) if few else float(values[values > 0].sum())
+    negative = 0.0 if definite else -float(values[values < 0].sum())
+    noise = 4 * float(np.finfo(dtype).eps) * float(values[0])
     if negative > _NEGATIVE_FROM * positive:
+        noise = max(noise, -float(values[-1]))
         warnings.warn(
             f"The kernel matrix is indefinite: its negative eigenvalues are {negative / max(positive, 1e-300):.2%} of "
-            "the positive ones. They are dropped, so the coordinates follow its positive part only.",
+            "the positive ones. They are dropped, and so are positive ones no larger than the largest of them.",
             IndefiniteKernelWarning,
             stacklevel=2,
         )
-    return Spectrum(values[:kept].copy(), with_signs(vectors[:, :kept]), positive)
+    kept = _how_many(values, rank, noise, positive)
+    return Spectrum(np.maximum(values[:kept], _TINY), with_signs(vectors[:, :kept]), positive)
 
 
 def with_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -67,13 +77,13 @@ def with_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(vectors * np.where(largest < 0, -1.0, 1.0))
 
 
-def _how_many(values: NDArray[np.float64], rank: int | float | None, cut: float) -> int:
-    above = max(1, int((values > cut * max(float(values[0]), np.finfo(np.float64).tiny)).sum()))
+def _how_many(values: NDArray[np.float64], rank: int | float | None, noise: float, positive: float) -> int:
+    above = max(1, int((values > max(noise, _TINY)).sum()))
     if rank is None:
         return above
     if isinstance(rank, (int, np.integer)):
         return min(int(rank), above)
-    share = np.cumsum(np.maximum(values, 0)) / max(float(np.maximum(values, 0).sum()), np.finfo(np.float64).tiny)
+    share = np.cumsum(np.maximum(values, 0)) / max(positive, _TINY)
     return min(above, int(np.searchsorted(share, 1 - rank)) + 1)
 
 

@@ -22,7 +22,7 @@ from mercer.engine.threads import Threads, blocks
 from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
 from mercer.kernels import RBF, Kernel, KernelRows
-from mercer.sources import Matrix, is_sparse
+from mercer.sources import Matrix, Sample, is_sparse
 
 _BLOCK = 1024
 
@@ -75,7 +75,8 @@ class TaylorFeatures(FeatureMap):
         """Coordinates; no rows are kept."""
         return comb(shape[1] + self.degree, self.degree), 0
 
-    def _learn(self, X: Matrix, weight: NDArray[np.float64], seed: int, pool: Threads) -> None:
+    def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
+        X = sample.X
         degree, d = at_least_one("degree", self.degree), X.shape[1]
         self._n_features_out = comb(d + degree, degree)
         self._like = KernelRows(X[:1], norm=2)

@@ -35,8 +35,9 @@ def choose_gamma(
     X: Matrix,
     kind: type[CompiledKernel],
     sample_weight: NDArray[np.float64] | None = None,
+    keys: NDArray[np.uint64] | None = None,
 ) -> float:
-    """Return `gamma` as a number, chosen from `X`, shape (n, d), if it is a word.
+    """Return `gamma` as a number, chosen from `X`, shape (n, d), if it is a word; `keys` are its content hashes.
 
     Examples
     --------
@@ -48,17 +49,17 @@ def choose_gamma(
         return positive("gamma", gamma)
     rule = {"auto": "median" if kind.geometry == "distance" else "scale"}.get(gamma, gamma)
     if rule == "scale":
-        typical = X.shape[1] * _variance(X, sample_weight)
+        typical = X.shape[1] * _variance(X, sample_weight, content_hash(X) if keys is None else keys)
     elif rule == "median":
-        typical = _typical_size(X, kind, sample_weight)
+        typical = _typical_size(X, kind, sample_weight, content_hash(X) if keys is None else keys)
     else:
         raise ValueError(f"gamma={gamma!r} is not known; give a number, 'scale', 'median' or 'auto'")
     return 1.0 / typical if typical > 0 and np.isfinite(1.0 / typical) else 1.0
 
 
-def _variance(X: Matrix, weight: NDArray[np.float64] | None) -> float:
+def _variance(X: Matrix, weight: NDArray[np.float64] | None, keys: NDArray[np.uint64]) -> float:
     """Variance of all entries of `X` together, added in the order of the rows' hashes."""
-    first, weight = distinct_rows(content_hash(X), weight)
+    first, weight = distinct_rows(keys, weight)
     count = weight.sum() * X.shape[1]
     mean = (weight * _sums_of_rows(X, 0.0, 1)[first]).sum() / count
     return float((weight * _sums_of_rows(X, mean, 2)[first]).sum() / count)
@@ -79,8 +80,10 @@ def _sums_of_rows(X: Matrix, origin: float, power: int) -> NDArray[np.float64]:
     return sums
 
 
-def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.float64] | None) -> float:
-    rows, weight = _sample(X, weight)
+def _typical_size(
+    X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.float64] | None, keys: NDArray[np.uint64]
+) -> float:
+    rows, weight = _sample(X, weight, keys)
     if kind.geometry == "product":
         squares = rows.multiply(rows).sum(axis=1) if is_sparse(rows) else (rows * rows).sum(axis=1)
         return _weighted_median(np.asarray(squares).ravel(), weight)
@@ -92,9 +95,11 @@ def _typical_size(X: Matrix, kind: type[CompiledKernel], weight: NDArray[np.floa
     return _weighted_median(values, pairs)
 
 
-def _sample(X: Matrix, weight: NDArray[np.float64] | None) -> tuple[Matrix, NDArray[np.float64]]:
+def _sample(
+    X: Matrix, weight: NDArray[np.float64] | None, keys: NDArray[np.uint64]
+) -> tuple[Matrix, NDArray[np.float64]]:
     """Return at most 256 distinct rows in float64, the lowest by hash, and their total weights."""
-    first, total = distinct_rows(content_hash(X), weight, _SAMPLE)
+    first, total = distinct_rows(keys, weight, _SAMPLE)
     return X[first].astype(np.float64), total
 
 

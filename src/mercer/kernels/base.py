@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from mercer import _core
 from mercer.engine.memory import aligned_empty, scratch
-from mercer.sources import Matrix, core_rows, is_sparse
+from mercer.sources import Matrix, content_hash, core_rows, is_sparse
 
 Geometry = Literal["distance", "product"]
 
@@ -140,6 +140,10 @@ class Kernel(ABC):
     def rows(self, X: Matrix, like: KernelRows | None = None) -> KernelRows:
         """Prepare the rows of `X`; with `like`, in the same way as those."""
         return KernelRows(X)
+
+    def keys(self, X: Matrix) -> NDArray[np.uint64]:
+        """Return what tells the rows of `X` apart, shape (n,): equal rows have equal keys, and draws go by them."""
+        return content_hash(X)
 
     def select(self, X: Matrix, indices: NDArray[np.integer]) -> KernelRows:
         """Prepare some of the rows of `X` for the right-hand side of blocks."""

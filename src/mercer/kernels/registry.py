@@ -36,6 +36,7 @@ def make_kernel(
     coef0: float = 1.0,
     kernel_params: Mapping[str, Any] | None = None,
     sample_weight: NDArray[np.float64] | None = None,
+    keys: NDArray[np.uint64] | None = None,
 ) -> Kernel:
     """Kernel object for the data `X`, shape (n, d).
 
@@ -50,6 +51,8 @@ def make_kernel(
     kernel_params : dict, optional
         Keyword arguments of a callable.
     sample_weight : array of shape (n,), optional
+    keys : array of shape (n,), optional
+        Content hash of the rows, if it is at hand.
 
     Examples
     --------
@@ -74,5 +77,5 @@ def make_kernel(
     fields = inspect.signature(kind).parameters
     chosen: dict[str, Any] = {"degree": degree, "coef0": coef0}
     if "gamma" in fields:
-        chosen["gamma"] = choose_gamma(gamma, X, kind, sample_weight)
+        chosen["gamma"] = choose_gamma(gamma, X, kind, sample_weight, keys)
     return kind(**{name: value for name, value in chosen.items() if name in fields})

@@ -19,7 +19,7 @@ from scipy import linalg
 from mercer.engine.threads import Threads, blocks
 from mercer.features import Nystroem
 from mercer.kernels import Kernel
-from mercer.sources import Matrix
+from mercer.sources import Sample
 
 LANDMARKS = 2000
 _BLOCK, _AT_ONCE = 2048, 8
@@ -76,8 +76,7 @@ def lower_bound(scatter: NDArray[np.float64], sums: NDArray[np.float64], weight:
 
 def certify(
     kernel: Kernel,
-    X: Matrix,
-    weight: NDArray[np.float64],
+    sample: Sample,
     objective: float,
     n_clusters: int,
     seed: int,
@@ -88,8 +87,7 @@ def certify(
     Parameters
     ----------
     kernel : Kernel
-    X : array or CSR matrix of shape (n, d)
-    weight : array of shape (n,)
+    sample : Sample
     objective : float
     n_clusters : int
     seed : int
@@ -100,7 +98,8 @@ def certify(
         known = "is not" if kernel.positive_semidefinite is False else "is not known to be"
         return Certificate(objective, None, f"{kernel!r} {known} positive semidefinite")
     feature_map = Nystroem(max(LANDMARKS, 10 * n_clusters), random_state=seed)
-    feature_map.learn(X, weight, kernel, pool)
+    feature_map.learn(sample, kernel, pool)
+    X, weight = sample.X, sample.weight
 
     def moments(part: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         Y = feature_map.embed(X[part], Threads(1)).astype(np.float64)

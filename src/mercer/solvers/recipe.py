@@ -1,9 +1,9 @@
 """Better optima for little: many restarts where they are cheap, the winner chosen by what is wanted.
 
-Local minima cost more than approximation does. So (1) take a sample of the rows by their content, (2) embed it in about
-twice as many leading coordinates as clusters, (3) run k-means++ and c-means there several times, (4) go on from the best
-few by swaps, (5) score those by the exact kernel objective of part of the sample. The partition of the sample is a start
-for any space: its centres are the means of its clusters.
+Local minima cost more than approximation does. So (1) take a sample of the rows by their content, (2) embed it in
+about twice as many leading coordinates as clusters, (3) run k-means++ and c-means there several times, (4) go on from
+the best few by swaps, (5) if their objectives there differ, score them by the exact one of part of the sample. The
+partition of the sample is a start for any space: its centres are the means of its clusters.
 
 Time: a hundred or two iterations of 8192 x 2k x k, and a kernel matrix of 2048 points. Memory: that matrix.
 """
@@ -25,9 +25,9 @@ from mercer.solvers.gram_space import GramSpace
 from mercer.solvers.seeding import k_means_plus_plus
 from mercer.solvers.space import Labels
 from mercer.solvers.swaps import search_swaps
-from mercer.sources import Matrix, distinct_rows, scramble
+from mercer.sources import Matrix, Sample, distinct_rows, scramble
 
-_RUNS, _FINALISTS, _PATIENCE = 8, 2, 4
+_RUNS, _FINALISTS, _PATIENCE = 4, 2, 4
 _SAMPLE, _SCORED, _LANDMARKS = 8192, 2048, 300
 _TOL = 1e-4
 _SERIAL = Threads(1)
@@ -49,9 +49,7 @@ class Seedling:
 
 def plant(
     kernel: Kernel,
-    X: Matrix,
-    weight: NDArray[np.float64],
-    keys: NDArray[np.uint64],
+    sample: Sample,
     n_clusters: int,
     seed: int,
     pool: Threads,
@@ -62,27 +60,25 @@ def plant(
     Parameters
     ----------
     kernel : Kernel
-    X : array or CSR matrix of shape (n, d)
-    weight : array of shape (n,)
-    keys : array of shape (n,)
-        Content hash of the rows.
+    sample : Sample
+        All rows.
     n_clusters : int
     seed : int
     pool : Threads
     leading : array of shape (n, p), optional
         Coordinates of all rows, the leading ones first, if there are any.
     """
-    # 1. and 2.
-    scored = _scored(n_clusters)
-    rows, total = distinct_rows(scramble(keys, seed), weight, max(_SAMPLE, 2 * scored))
-    sample = X[rows][:, rows] if isinstance(kernel, Precomputed) else X[rows]
+    # 1.
+    rows, total = distinct_rows(scramble(sample.keys, seed), sample.weight, max(_SAMPLE, 2 * _scored(n_clusters)))
+    # 2.
     if leading is None:
+        few = Sample(_among(kernel, sample.X, rows), total, sample.keys[rows])
         embedding = Nystroem(max(_LANDMARKS, 4 * n_clusters), rank=2 * n_clusters, random_state=seed)
-        embedding.learn(sample, total, kernel, pool)
-        Y = embedding.embed(sample, pool)
+        embedding.learn(few, kernel, pool)
+        leading = embedding.embed(few.X, pool)
     else:
-        Y = np.ascontiguousarray(leading[rows, : 2 * n_clusters])
-    space, order = EmbeddedSpace(Y, total, n_clusters, _SERIAL), np.arange(len(rows))
+        leading = np.ascontiguousarray(leading[rows, : 2 * n_clusters])
+    space, order = EmbeddedSpace(leading, total, n_clusters, _SERIAL), np.arange(len(rows))
 
     def start(run: int) -> Partition[ExplicitCenters]:  # 3.
         first, _ = k_means_plus_plus(space, order, np.random.default_rng(run))
@@ -93,11 +89,19 @@ def plant(
         return search_swaps(space, partition, order, rng, patience=_PATIENCE, rounds=3 * n_clusters, tol=_TOL)
 
     found = pool.map(start, np.random.default_rng(seed).integers(2**62, size=_RUNS))
-    finalists = pool.map(search, sorted(found, key=lambda partition: partition.objective)[:_FINALISTS])
+    finalists = pool.map(search, sorted(found, key=_objective)[:_FINALISTS])
     # 5.
-    exact = GramSpace(_gram(kernel, sample, scored, pool), total[:scored], n_clusters, pool)
-    costs = [exact.objective(exact.centers(partition.labels[: exact.n].copy())) for partition in finalists]
-    return Seedling(rows, finalists[int(np.argmin(costs))].labels, total)
+    best = min(finalists, key=_objective)
+    rivals = [partition for partition in finalists if _objective(partition) > (1 + _TOL) * _objective(best)]
+    if rivals:
+        part = rows[: _scored(n_clusters)]
+        exact = GramSpace(_gram(kernel, _among(kernel, sample.X, part), pool), total[: len(part)], n_clusters, pool)
+        best = min([best, *rivals], key=lambda found: exact.objective(exact.centers(found.labels[: exact.n].copy())))
+    return Seedling(rows, best.labels, total)
+
+
+def _objective(partition: Partition[ExplicitCenters]) -> float:
+    return partition.objective
 
 
 def _scored(n_clusters: int) -> int:
@@ -105,7 +109,10 @@ def _scored(n_clusters: int) -> int:
     return max(_SCORED, 20 * n_clusters)
 
 
-def _gram(kernel: Kernel, sample: Matrix, scored: int, pool: Threads) -> Gram:
-    if isinstance(kernel, Precomputed):
-        return PrecomputedGram(np.ascontiguousarray(sample[:scored, :scored]), pool)
-    return MemoryGram(kernel, kernel.rows(sample[:scored]), pool)
+def _among(kernel: Kernel, X: Matrix, rows: NDArray[np.intp]) -> Matrix:
+    """Return some of the rows (of a matrix of kernel values, also the columns)."""
+    return X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else X[rows]
+
+
+def _gram(kernel: Kernel, X: Matrix, pool: Threads) -> Gram:
+    return PrecomputedGram(X, pool) if isinstance(kernel, Precomputed) else MemoryGram(kernel, kernel.rows(X), pool)

@@ -1,10 +1,10 @@
 """Better local optima by swaps: a centre that is hardly missed moves to where one is needed.
 
-Lloyd's iteration cannot carry a centre from one group of points to another. Local search can (Lattanzi & Sohler 2019):
-(1) draw a few points with probability ~ weight x squared distance to their centre, (2) compute what the objective would
-be with each of them as a centre in place of any of the present ones, (3) make the best exchange and iterate from there.
-Here step (3) is tried even where (2) promises no gain, because the iteration that follows often finds one; what does not
-end lower is forgotten.
+Lloyd's iteration cannot carry a centre from one group of points to another. Local search can (Lattanzi & Sohler
+2019): (1) draw a few points with probability ~ weight x squared distance to their centre, (2) compute what the
+objective would be with each of them as a centre in place of any of the present ones, (3) make the best exchange and
+iterate from there. Here step (3) is tried even where (2) promises no gain, because the iteration that follows often
+finds one; what does not end lower is forgotten.
 
 Time: for each round n k p for the distances, and a few iterations. Memory: n k numbers.
 """

@@ -1,6 +1,25 @@
 """Rows from anywhere, as blocks."""
 
-from mercer.sources.rows import Matrix, content_hash, core_rows, distinct_rows, is_sparse, scramble
+from mercer.sources.rows import (
+    Matrix,
+    Sample,
+    content_hash,
+    core_rows,
+    distinct_rows,
+    is_sparse,
+    require_finite,
+    scramble,
+)
 from mercer.sources.weights import check_weights
 
-__all__ = ["Matrix", "check_weights", "content_hash", "core_rows", "distinct_rows", "is_sparse", "scramble"]
+__all__ = [
+    "Matrix",
+    "Sample",
+    "check_weights",
+    "content_hash",
+    "core_rows",
+    "distinct_rows",
+    "is_sparse",
+    "require_finite",
+    "scramble",
+]

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 
 from mercer import _core
+from mercer.engine.threads import Threads, blocks
+
+_BLOCK_VALUES = 1 << 20
+_SERIAL = Threads(1)
 
 Matrix = Any
 """A 2-D float32 or float64 array, or a CSR matrix of those."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows (n, d), how much each counts (n,), and what tells them apart (n,): equal rows have equal keys."""
+
+    X: Matrix
+    weight: NDArray[np.float64]
+    keys: NDArray[np.uint64]
 
 
 def is_sparse(X: Matrix) -> bool:
@@ -68,7 +83,7 @@ def distinct_rows(
 
 def _hold_the_lowest(keys: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
     """Mark keys among which are all copies of the `count` lowest, without sorting them all."""
-    size = 4 * count
+    size = count + count // 4
     while size < len(keys):
         low: NDArray[np.bool_] = keys <= np.partition(keys, size)[size]
         if len(np.unique(keys[low])) >= count:
@@ -77,15 +92,30 @@ def _hold_the_lowest(keys: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
     return np.ones(len(keys), dtype=bool)
 
 
-def content_hash(X: Matrix) -> NDArray[np.uint64]:
+def content_hash(X: Matrix, pool: Threads | None = None) -> NDArray[np.uint64]:
     """Hash every row by its content, shape (n,): equal rows are equal, dense or sparse, float32 or float64.
 
     Whatever is drawn by the order of these numbers does not depend on the order of the rows, and repeating a row
     repeats its number: that is how seeding gives the same result for shuffled or repeated data.
     """
-    out = np.empty(X.shape[0], dtype=np.uint64)
-    _core.row_hash(core_rows(X), out)
+    out, view = np.empty(X.shape[0], dtype=np.uint64), core_rows(X)
+    parts = blocks(X.shape[0], max(1, _BLOCK_VALUES // max(1, X.shape[1])))
+    (pool or _SERIAL).map(lambda part: _core.row_hash(view.slice(part.start, part.stop), out[part]), parts)
     return out
+
+
+def require_finite(X: Matrix, n_jobs: int | None, estimator_name: str) -> None:
+    """Refuse NaN and infinity, in scikit-learn's words; many values are looked at by several threads."""
+    values = X.data if is_sparse(X) else X
+    if values.size < 2 * _BLOCK_VALUES:
+        assert_all_finite(X, estimator_name=estimator_name, input_name="X")
+        return
+    parts = blocks(len(values), max(1, _BLOCK_VALUES * len(values) // values.size))
+    with Threads(n_jobs) as pool, np.errstate(over="ignore", invalid="ignore"):
+        sums = pool.map(lambda part: values[part].sum(), parts)  # of which NaN and infinity leave a trace
+    for part, total in zip(parts, sums, strict=True):
+        if not np.isfinite(total):
+            assert_all_finite(values[part], estimator_name=estimator_name, input_name="X")
 
 
 def scramble(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
