@@ -70,11 +70,12 @@ def test_same_bits_for_any_number_of_threads(method, dtype):
 
 
 @pytest.mark.parametrize("method", ["nystroem", "taylor", "sketch"])
-@pytest.mark.parametrize("n_init", ["auto", 4])
-def test_a_weight_is_a_repetition_and_order_does_not_matter(method, n_init):
+@pytest.mark.parametrize(("init", "n_init"), [("k-means++", "auto"), ("k-means++", 4), ("points", 4)])
+def test_a_weight_is_a_repetition_and_order_does_not_matter(method, init, n_init):
     X, rng = groups(300), np.random.default_rng(1)
     weight, order = rng.integers(0, 4, 300), rng.permutation(300)
-    settings = {"n_clusters": 4, "gamma": 2.0, "method": method, "n_init": n_init, "random_state": 0, "tol": 0}
+    settings = {"n_clusters": 4, "gamma": 2.0, "method": method, "random_state": 0, "tol": 0}
+    settings |= {"init": init, "n_init": n_init}
     weighted = KernelKMeans(**settings).fit(X, sample_weight=weight)
     shuffled = KernelKMeans(**settings).fit(X[order], sample_weight=weight[order])
     repeated = KernelKMeans(**settings).fit(np.repeat(X, weight, axis=0))

@@ -110,7 +110,7 @@ def test_same_bits_for_any_number_of_threads(n):
         np.testing.assert_array_equal(model.transform(X), fits[0].transform(X))
 
 
-@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("init", ["k-means++", "random", "points"])
 @pytest.mark.parametrize("gamma", ["auto", "scale"])
 def test_a_weight_is_a_repetition_and_order_does_not_matter(init, gamma):
     X, _ = groups(n=90)

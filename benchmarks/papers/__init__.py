@@ -29,7 +29,7 @@ def load(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     if "rows" in data:
         some = np.random.default_rng(0).choice(len(X), data["rows"], replace=False)
         X, y = X[some], y[some]
-    return X / np.float32(data.get("divide", 1)), y
+    return (X + np.float32(data.get("add", 0))) / np.float32(data.get("divide", 1)), y
 
 
 def make_map(row: dict[str, Any], common: dict[str, Any], seed: int, *, alone: bool) -> Any:

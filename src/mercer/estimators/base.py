@@ -26,7 +26,7 @@ from mercer.solvers.space import Labels
 from mercer.sources import Matrix, check_weights, content_hash, require_finite
 
 _METHODS = ("auto", "exact", *METHODS)
-_INITS = ("k-means++", "random")
+_INITS = ("k-means++", "random", "points")
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]

@@ -32,7 +32,7 @@ from mercer.sources import Matrix
 
 METHODS = ("nystroem", "fourier", "taylor", "sketch", "apnc")
 _METRICS = {"l2": 0, "l1": 1}
-_RUNS = {"random": 10}
+_RUNS = {"random": 10, "points": 10}
 
 
 def named_map(method: str, n_components: int | None, n_clusters: int) -> FeatureMap:

@@ -20,7 +20,7 @@ from mercer.solvers.recipe import Seedling, plant
 from mercer.solvers.restarts import best_partition, medoids, starts
 from mercer.solvers.space import Labels
 
-_RUNS = {"k-means++": 5, "random": 10}
+_RUNS = {"k-means++": 5, "random": 10, "points": 10}
 _RECIPE_FROM = 512  # rows: below, runs in the space itself cost nothing
 _LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
 

@@ -59,14 +59,15 @@ class KernelKMeans(KernelClusterer):
     metric : {"auto", "l2", "l1"}, default="auto"
         Nearest centre by which distance between coordinates: l1 for "apnc", l2 for all else. The exact method has l2
         only.
-    init : {"k-means++", "random"} or array, default="k-means++"
-        First partition: greedy k-means++ in the feature space; random memberships; an integer array of n_samples
-        labels; or an array (n_clusters, n_features) of points whose images are the first centres.
+    init : {"k-means++", "random", "points"} or array, default="k-means++"
+        First partition: greedy k-means++ in the feature space; random memberships; the nearest of n_clusters rows
+        drawn at random; an integer array of n_samples labels; or an array (n_clusters, n_features) of points whose
+        images are the first centres.
     n_init : int or "auto", default="auto"
-        Runs from different starts, the best of which is kept. "auto" with "k-means++" makes 16 runs where they are
-        cheapest, in a few coordinates of a sample of the rows, scores them by the exact objective there, and goes on
-        from the best (for up to 512 rows and the exact method, 5 runs in full). It is 10 for "random" and 1 for an
-        array (for which any number means 1).
+        Runs from different starts, the best of which is kept. "auto" with "k-means++" searches where runs are
+        cheapest, in a few coordinates of a sample of the rows: several runs, exchanges of centres from the best of
+        them, a choice by the exact objective; and goes on from there (for up to 512 rows and the exact method, 5 runs
+        in full). It is 10 for "random" and "points" and 1 for an array (for which any number means 1).
     max_iter : int, default=300
         Iterations of one run.
     tol : float, default=1e-6
@@ -121,6 +122,8 @@ class KernelKMeans(KernelClusterer):
 
     References
     ----------
+    S. Lattanzi, C. Sohler, "A better k-means++ algorithm via local search", ICML 2019, for the exchanges.
+
     R. Zhang, A. Rudnicky, "A large scale clustering scheme for kernel k-means", ICPR 2002.
 
     Examples

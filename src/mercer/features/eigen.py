@@ -1,6 +1,6 @@
 """Exact leading eigenvectors of the kernel matrix: the best coordinates of their number, and the costliest.
 
-``y(x) = L^(-1/2) V' k(X, x)`` with the leading eigenpairs of the whole kernel matrix. Up to a few thousand rows the
+``y(x) = L^(-1/2) V' k(X, x)`` with the leading eigenpairs of the whole kernel matrix. Up to a few hundred rows the
 matrix is written out; beyond, Lanczos iterations multiply by it without holding it.
 
 Time: n^3 for small n; else n^2 (d + 1) for each of some tens of iterations. Memory: n^2 for small n; else n rank.
@@ -18,11 +18,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from mercer.engine.threads import Threads, blocks
 from mercer.features.base import FeatureMap
 from mercer.features.nystroem import at_least_one
-from mercer.features.spectrum import Spectrum, spectrum, with_signs
+from mercer.features.spectrum import Spectrum, spectrum, warn_if_indefinite, with_signs
 from mercer.kernels import Factor, Kernel, KernelRows, Panels, Precomputed
 from mercer.sources import Matrix, Sample
 
-_WRITE_OUT = 4000
+_WRITE_OUT = 500
 _BLOCK = 1024
 
 
@@ -89,8 +89,9 @@ class KernelEigen(FeatureMap):
         heavy = np.flatnonzero(weight > 0)
         root = np.sqrt(weight[heavy])
         self._like = self.kernel_.select(X, heavy)
-        if len(heavy) <= max(_WRITE_OUT, 2 * rank):
-            found = spectrum(self.kernel_.square(self._like) * root * root[:, None], rank, X.dtype)
+        if len(heavy) <= max(_WRITE_OUT, 8 * rank):
+            K = self.kernel_.square(self._like) * root * root[:, None]
+            found = spectrum(K, rank, X.dtype, definite=self.kernel_.positive_semidefinite is True)
         else:
             found = self._iterate(X[heavy], root, rank, seed, pool)
         self._factor = Factor((found.inverse_root * root[:, None]).astype(X.dtype))
@@ -109,7 +110,11 @@ class KernelEigen(FeatureMap):
             return root * out[:, 0]
 
         start = np.random.default_rng(seed).normal(size=n)
-        values, vectors = eigsh(LinearOperator((n, n), multiply, dtype=np.float64), k=rank, v0=start, which="LA")
+        K = LinearOperator((n, n), multiply, dtype=np.float64)
+        values, vectors = eigsh(K, k=rank, v0=start, which="LA")
+        if self.kernel_.positive_semidefinite is not True:
+            lowest = eigsh(K, k=1, v0=start, which="SA", tol=1e-2, return_eigenvectors=False)[0]
+            warn_if_indefinite(-min(float(lowest), 0.0), float(values[values > 0].sum()))
         kept = np.flatnonzero(values > 10 * np.finfo(X.dtype).eps * values[-1])[::-1]
         return Spectrum(values[kept], with_signs(vectors[:, kept]), float(values[kept].sum()))
 

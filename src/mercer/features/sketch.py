@@ -1,8 +1,10 @@
 """One-pass randomised sketch of the kernel matrix (Pourkamali-Anaraki & Becker 2016).
 
 W = K Omega, with every kernel value computed once and none stored; Q the leading left singular vectors of W; B from the
-least-squares solution of B (Q' Omega) = Q' W, symmetrised, its negative eigenvalues clipped; Y = Q V S^(1/2). Omega is
-a subsampled randomised Hadamard transform (signs, transform, columns at random) or Gaussian.
+least-squares solution of B (Q' Omega) = Q' W, symmetrised, its negative eigenvalues clipped; Y = Q V S^(1/2), cut to
+the leading `rank`. Omega is a subsampled randomised Hadamard transform (signs, transform, columns at random) or
+Gaussian. The paper keeps no more vectors in Q than coordinates; rank + oversample / 2 of them make, from the same
+sketch, the error smaller.
 
 Time: n^2 (d + r') for r' = rank + oversample, once. Memory: n r'.
 """
@@ -13,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
 
 from mercer import _core
@@ -108,7 +110,7 @@ class OnePassSketch(FeatureMap):
         left = self.kernel_.rows(X[rows]) if given else self._like
         omega = _omega(self.sketch, len(rows), columns, np.random.default_rng(seed))
         W = root * self._multiply(left, root * omega, pool)
-        Q, values, V = _eigenpairs(W, omega, rank)
+        Q, values, V = _eigenpairs(W, omega, rank, X.dtype)
         kept = values > 10 * np.finfo(X.dtype).eps * max(values[0], np.finfo(np.float64).tiny)
         kept[0] = True
         basis, values = with_signs(Q @ V[:, kept]), np.maximum(values[kept], np.finfo(np.float64).tiny)
@@ -165,10 +167,12 @@ def _omega(sketch: str, n: int, columns: int, rng: np.random.Generator) -> NDArr
 
 
 def _eigenpairs(
-    W: NDArray[np.float64], omega: NDArray[np.float64], rank: int
+    W: NDArray[np.float64], omega: NDArray[np.float64], rank: int, dtype: DTypeLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Q (n, r), eigenvalues (r,) descending and eigenvectors (r, r) of the least-squares core."""
-    Q = linalg.svd(W, full_matrices=False)[0][:, :rank]
+    """Q (n, q), the leading eigenvalues (r,) of the least-squares core, descending, and their eigenvectors (q, r)."""
+    Q, sizes, _ = linalg.svd(W, full_matrices=False)
+    above = int((sizes > 10 * np.finfo(dtype).eps * sizes[0]).sum())
+    Q = Q[:, : max(1, min(above, rank + (W.shape[1] - rank) // 2))]
     core = linalg.lstsq((Q.T @ omega).T, (Q.T @ W).T)[0].T
     values, V = linalg.eigh((core + core.T) / 2)
-    return Q, np.maximum(values[::-1], 0.0), V[:, ::-1]
+    return Q, np.maximum(values[::-1], 0.0)[:rank], V[:, ::-1][:, :rank]

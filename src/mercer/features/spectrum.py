@@ -40,8 +40,8 @@ class Spectrum:
 def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike, *, definite: bool = False) -> Spectrum:
     """Leading eigenpairs of a symmetric matrix that are above its noise.
 
-    Noise is the rounding of `dtype`, and for an indefinite matrix its largest negative eigenvalue: positive ones of
-    that size say no more than the negative ones, and an inverse square root would blow them up.
+    Noise is the rounding of `dtype`, and for an indefinite matrix the mean size of its negative eigenvalues: positive
+    ones below it say no more than the negative ones, and an inverse square root would blow them up.
 
     Parameters
     ----------
@@ -59,16 +59,23 @@ def spectrum(K: NDArray[np.float64], rank: int | float | None, dtype: DTypeLike,
     positive = float(np.trace(K)) if few else float(values[values > 0].sum())
     negative = 0.0 if definite else -float(values[values < 0].sum())
     noise = 4 * float(np.finfo(dtype).eps) * float(values[0])
-    if negative > _NEGATIVE_FROM * positive:
-        noise = max(noise, -float(values[-1]))
-        warnings.warn(
-            f"The kernel matrix is indefinite: its negative eigenvalues are {negative / max(positive, 1e-300):.2%} of "
-            "the positive ones. They are dropped, and so are positive ones no larger than the largest of them.",
-            IndefiniteKernelWarning,
-            stacklevel=2,
-        )
+    if warn_if_indefinite(negative, positive):
+        noise = max(noise, float(np.mean(-values[values < -noise])))
     kept = _how_many(values, rank, noise, positive)
     return Spectrum(np.maximum(values[:kept], _TINY), with_signs(vectors[:, :kept]), positive)
+
+
+def warn_if_indefinite(negative: float, positive: float) -> bool:
+    """Warn if negative eigenvalues are more than rounding beside the positive ones; both are sums of their sizes."""
+    if negative <= _NEGATIVE_FROM * positive:
+        return False
+    warnings.warn(
+        f"The kernel matrix is indefinite: its negative eigenvalues are {negative / max(positive, _TINY):.2%} of the "
+        "positive ones. They are dropped, and so are positive ones smaller than their mean.",
+        IndefiniteKernelWarning,
+        stacklevel=3,
+    )
+    return True
 
 
 def with_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.engine.memory import available_memory, format_bytes
 from mercer.engine.threads import Threads, blocks
@@ -97,6 +98,24 @@ class TaylorFeatures(FeatureMap):
         out = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         pool.map(lambda part: self._dense(X[part], out[part]), blocks(X.shape[0], _BLOCK))
         return out
+
+    def inverse_transform(self, Y: Matrix) -> Matrix:
+        """Return the rows, shape (n, n_features), whose features are `Y`: those of degree 1 over that of degree 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.features import TaylorFeatures
+        >>> taylor = TaylorFeatures(degree=2, gamma=0.5).fit(np.array([[0.5, 1.0]]))
+        >>> taylor.inverse_transform(taylor.transform(np.array([[0.5, 1.0]]))).round(6)
+        array([[0.5, 1. ]])
+        """
+        check_is_fitted(self)
+        if Y.shape[1] != self._n_features_out:
+            raise ValueError(f"features have {self._n_features_out} columns, these have {Y.shape[1]}")
+        linear, constant = Y[:, 1 : self.n_features_in_ + 1], Y[:, [0]]
+        constant = (constant.toarray() if is_sparse(Y) else constant) * np.sqrt(2 * self._gamma).astype(Y.dtype)
+        return linear.multiply(1 / constant).tocsr() if is_sparse(Y) else linear / constant
 
     def _embed(self, rows: KernelRows, out: NDArray[Any]) -> None:
         self._dense(rows.X, out)

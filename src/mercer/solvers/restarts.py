@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.solvers.cmeans import Iteration, Partition, hard_c_means
-from mercer.solvers.seeding import k_means_plus_plus, random_labels
+from mercer.solvers.seeding import k_means_plus_plus, nearest_of_random_points, random_labels
 from mercer.solvers.space import Centers, Labels, Space
 
 Reporter = Callable[[int, int, Iteration], None]
 
 
 def starts(space: Space[Centers], init: str, keys: NDArray[np.uint64], seeds: NDArray[np.integer]) -> Iterator[Labels]:
-    """First labels of a run for each seed: random, or by k-means++."""
+    """First labels of a run for each seed: random, around random points, or by k-means++."""
     order = np.argsort(keys, kind="stable")
     for seed in seeds:
         if init == "random":
             yield random_labels(keys, space.n_clusters, int(seed))
+        elif init == "points":
+            yield nearest_of_random_points(space, keys, np.random.default_rng(int(seed)))
         else:
             yield k_means_plus_plus(space, order, np.random.default_rng(int(seed)))[0]
 

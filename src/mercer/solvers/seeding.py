@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.solvers.space import Centers, Labels, Space
-from mercer.sources import scramble
+from mercer.sources import distinct_rows, scramble
 
 
 def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Labels:
@@ -24,6 +24,23 @@ def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Label
     seed : int
     """
     return (scramble(keys, seed) % np.uint64(n_clusters)).astype(np.int32)
+
+
+def nearest_of_random_points(space: Space[Centers], keys: NDArray[np.uint64], rng: np.random.Generator) -> Labels:
+    """Labels, shape (n,), of the nearest of points drawn by weight, no two of one content (the papers' start).
+
+    Parameters
+    ----------
+    space : Space
+    keys : array of shape (n,)
+        Content hash of the rows.
+    rng : Generator
+    """
+    rows, total = distinct_rows(keys, space.weight)
+    finish = rng.exponential(size=len(rows)) / total  # the first of exponential races: a draw without replacement
+    chosen = rows[np.argsort(finish, kind="stable")[: space.n_clusters]]
+    labels: Labels = space.distances_to(chosen).argmin(axis=0).astype(np.int32)
+    return labels
 
 
 def k_means_plus_plus(

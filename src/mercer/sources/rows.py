@@ -111,10 +111,15 @@ def require_finite(X: Matrix, n_jobs: int | None, estimator_name: str) -> None:
         assert_all_finite(X, estimator_name=estimator_name, input_name="X")
         return
     parts = blocks(len(values), max(1, _BLOCK_VALUES * len(values) // values.size))
-    with Threads(n_jobs) as pool, np.errstate(over="ignore", invalid="ignore"):
-        sums = pool.map(lambda part: values[part].sum(), parts)  # of which NaN and infinity leave a trace
-    for part, total in zip(parts, sums, strict=True):
-        if not np.isfinite(total):
+
+    def total(part: slice) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(values[part].sum())  # in which NaN and infinity leave a trace
+
+    with Threads(n_jobs) as pool:
+        sums = pool.map(total, parts)
+    for part, found in zip(parts, sums, strict=True):
+        if not np.isfinite(found):
             assert_all_finite(values[part], estimator_name=estimator_name, input_name="X")
 
 
