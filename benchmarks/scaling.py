@@ -21,7 +21,7 @@ def rows(n: int) -> np.ndarray:
     """Ten groups that overlap."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal(size=(n, COLUMNS), dtype=np.float32)
-    X += rng.normal(scale=1.2, size=(K, COLUMNS)).astype(np.float32)[rng.integers(K, size=n)]
+    X += rng.normal(scale=0.35, size=(K, COLUMNS)).astype(np.float32)[rng.integers(K, size=n)]
     return X
 
 

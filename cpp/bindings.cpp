@@ -269,12 +269,17 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
                                      Vector<const T> half, const Optional<Vector<const T>>& nu, double m,
                                      const Optional<Vector<const T>>& weights, const Optional<Matrix<T>>& memberships,
                                      const Optional<Vector<int32_t>>& labels, Matrix<double> sums,
-                                     Vector<double> totals, Vector<T> scratch) {
+                                     Vector<double> totals, Vector<T> scratch, const Optional<Vector<double>>& costs,
+                                     const Optional<Vector<T>>& peaks, const Optional<Matrix<const T>>& old_centers,
+                                     const Optional<Vector<const T>>& old_half,
+                                     const Optional<Vector<const T>>& old_nu) {
   const Index n = points.rows.n, d = points.rows.d;
   SoftTask<T> task{};
   task.points = points.rows, task.k = centers.shape(0), task.m = m;
   require(task.k >= 1, "at least one centre is needed");
-  require(m > 1 && std::isfinite(m), "m must be above 1 and finite");
+  require(m >= 1 && std::isfinite(m), "m must be at least 1 and finite");
+  require(m > 1 || !nu, "m must be above 1 with nu");
+  require(nu || m * std::log(double(task.k)) < 600, "m is so large that memberships to that power are zero");
   require_rows(centers, task.k, d, "centres and points differ in their columns");
   require(task.k < 2 || Index(centers.stride(0)) == d, "centres must be contiguous");
   require_size(half, task.k, "half is too short");
@@ -290,6 +295,17 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
     task.memberships = memberships->data();
   }
   set_sums(task.sums, task.totals, sums, totals, task.k, d);
+  task.costs = optional_data(costs, task.k, "costs is too short");
+  task.peaks = optional_data(peaks, task.k, "peaks is too short");
+  require(bool(old_centers) == bool(old_half) && (!old_nu || old_centers), "old centres come with their halves");
+  require(!old_centers || bool(old_nu) == bool(nu), "both steps must follow one rule");
+  if (old_centers) {
+    require_rows(*old_centers, task.k, d, "old centres and centres differ in their shape");
+    require(task.k < 2 || Index(old_centers->stride(0)) == d, "old centres must be contiguous");
+    task.old_centers = old_centers->data();
+  }
+  task.old_half = optional_data(old_half, task.k, "old_half is too short");
+  task.old_nu = optional_data(old_nu, task.k, "old_nu is too short");
   nb::gil_scoped_release release;
   const SoftResult result = table<T>().soft_step(task);
   return {result.objective, result.change};
@@ -353,7 +369,10 @@ template <class T> void bind(nb::module_& m, const char* rows_name) {
         "slack"_a = 0.0);
   m.def("soft_step", &soft_step<T>, "points"_a, "norms"_a.noconvert(), "centers"_a.noconvert(), "half"_a.noconvert(),
         "nu"_a.noconvert().none(), "m"_a, "weights"_a.noconvert().none(), "memberships"_a.noconvert().none(),
-        "labels"_a.noconvert().none(), "sums"_a.noconvert(), "totals"_a.noconvert(), "scratch"_a.noconvert());
+        "labels"_a.noconvert().none(), "sums"_a.noconvert(), "totals"_a.noconvert(), "scratch"_a.noconvert(),
+        "costs"_a.noconvert() = nb::none(), "peaks"_a.noconvert() = nb::none(),
+        "old_centers"_a.noconvert() = nb::none(), "old_half"_a.noconvert() = nb::none(),
+        "old_nu"_a.noconvert() = nb::none());
   m.def("segment", &segment<T>, "by_rows"_a, "tile"_a.noconvert(), "position"_a.noconvert(), "old"_a.noconvert(),
         "new"_a.noconvert(), "weight"_a.noconvert(), "F"_a.noconvert());
   m.def("hadamard", &hadamard<T>, "a"_a.noconvert());

@@ -184,7 +184,8 @@ template <class T> inline T gap_between(const AssignTask<T>& task, Index i, T sc
   const T ahead = 2 * (score - second) - 2 * task.slack;
   if (task.metric == Metric::l1) return ahead;
   const T own = task.norms[i] - 2 * score, other = task.norms[i] - 2 * second;
-  return ahead / (std::sqrt((own > 0 ? own : 0) + task.slack) + std::sqrt((other > 0 ? other : 0) + task.slack));
+  const T both = std::sqrt((own > 0 ? own : 0) + task.slack) + std::sqrt((other > 0 ? other : 0) + task.slack);
+  return both > 0 ? ahead / both : T(0);
 }
 
 template <class T>
@@ -298,9 +299,10 @@ template <class T> constexpr Index soft_points = soft_panels * panel_width<T>;
 
 template <class T> inline Index padded(Index d) { return (d + panel_width<T> - 1) / panel_width<T> * panel_width<T>; }
 
-// distances and weights (k x points each), the packed points, and the points again as padded rows
+// distances and weights (k x points each), the same of the step before, the packed points, and the points again as
+// padded rows
 template <class T> Index soft_scratch(Index k, Index d) {
-  return soft_points<T> * (2 * k + (d ? d : 1) + padded<T>(d));
+  return soft_points<T> * (4 * k + (d ? d : 1) + padded<T>(d));
 }
 
 template <class T> inline vec<T> power(vec<T> v, T exponent) { // v >= 0; 0 and what is below it in the log domain: 0
@@ -309,6 +311,24 @@ template <class T> inline vec<T> power(vec<T> v, T exponent) { // v >= 0; 0 and 
   const T least = std::numeric_limits<T>::min();
   return select<T>(v < least, vec<T>{}, exp<T>(log<T>(maximum<T>(v, splat<T>(least))) * exponent));
 }
+
+// u^m. Beyond the square in the log domain, and for fuzzy memberships as (k u)^m k^-m: with a large m all are near 1 / k,
+// and u^m alone would be lost below the smallest number.
+template <class T> struct Raise {
+  T m, shift, most;
+  double scale; // to be multiplied with what is summed
+  Raise(double m, Index k, bool fuzzy) : m(T(m)), shift(0), most(std::is_same<T, float>::value ? 80 : 650), scale(1) {
+    if (!fuzzy || m <= 2) return;
+    shift = T(std::log(double(k)));
+    scale = std::exp(-m * std::log(double(k)));
+  }
+  vec<T> operator()(vec<T> u) const {
+    if (shift == 0) return power<T>(u, m);
+    const T least = std::numeric_limits<T>::min();
+    const vec<T> e = (log<T>(maximum<T>(u, splat<T>(least))) + shift) * m;
+    return select<T>(u < least, vec<T>{}, exp<T>(minimum<T>(e, splat<T>(most))));
+  }
+};
 
 // Membership of one vector of points in every cluster from squared distances D (k rows, `ld` apart).
 // Fuzzy: ratios to the nearest centre, so that nothing overflows. At a distance of zero the exact limit is taken: a
@@ -327,6 +347,14 @@ template <class T> inline void memberships(const SoftTask<T>& task, const T* D, 
   }
   vec<T> nearest = splat<T>(std::numeric_limits<T>::max()), total{};
   for (Index c = 0; c < task.k; c++) nearest = minimum<T>(nearest, load<T>(D + c * ld));
+  if (task.m == 1) { // the first of the nearest
+    for (Index c = 0; c < task.k; c++) {
+      const vec<T> u = select<T>(load<T>(D + c * ld) <= nearest, splat<T>(T(1)) - total, vec<T>{});
+      store<T>(U + c * ld, u);
+      total += u;
+    }
+    return;
+  }
   const ivec<T> at_center = nearest <= least;
   for (Index c = 0; c < task.k; c++) {
     const vec<T> d2 = maximum<T>(load<T>(D + c * ld), least), away = power<T>(nearest / d2, exponent);
@@ -339,9 +367,10 @@ template <class T> inline void memberships(const SoftTask<T>& task, const T* D, 
 
 // Squared distances of a block of points to all centres: D[c][point].
 template <class T>
-inline void distances(const SoftTask<T>& task, Index first, Index count, const T* packed, T* D) {
+inline void distances(const SoftTask<T>& task, const T* of, const T* half, Index first, Index count, const T* packed,
+                      T* D) {
   const Index width = panel_width<T>;
-  const Rows<T> centers = center_rows<T>(task.centers, task.k, task.points.d);
+  const Rows<T> centers = center_rows<T>(of, task.k, task.points.d);
   for (Index j = 0; j < count; j += width) {
     T norms[panel_width<T>] = {};
     std::memcpy(norms, task.norms + first + j, sizeof(T) * (count - j < width ? count - j : width));
@@ -351,36 +380,76 @@ inline void distances(const SoftTask<T>& task, Index first, Index count, const T
       accumulate<Dot>(centers, c, packed + j * task.points.d, width, acc);
       for (int row = 0; row < r; row++)
         for (int v = 0; v < 2; v++) {
-          const vec<T> d2 = load<T>(norms + v * lanes<T>) - (acc.at[row][v] - task.half[c + row]) * T(2);
+          const vec<T> d2 = load<T>(norms + v * lanes<T>) - (acc.at[row][v] - half[c + row]) * T(2);
           store<T>(D + (c + row) * soft_points<T> + j + v * lanes<T>, maximum<T>(d2, vec<T>{}));
         }
     });
   }
 }
 
-// From memberships U to weights w u^m in place; the objective, labels and kept memberships on the way.
-template <class T>
-inline void weigh(const SoftTask<T>& task, Index first, Index count, const T* D, T* U, SoftResult& result) {
+// Nearest by membership, the lower of equals.
+template <class T> inline void label(const SoftTask<T>& task, Index first, Index count, const T* U) {
   constexpr Index ld = soft_points<T>;
-  for (Index q = 0; q < count; q++) {
-    Index best = 0;
-    for (Index c = 1; c < task.k; c++)
-      if (U[c * ld + q] > U[best * ld + q]) best = c;
-    if (task.labels) task.labels[first + q] = int32_t(best);
-    if (T* kept = task.memberships ? task.memberships + (first + q) * task.k : nullptr)
-      for (Index c = 0; c < task.k; c++) {
-        const double change = double(U[c * ld + q]) - double(kept[c]);
-        if (change > result.change || -change > result.change) result.change = change < 0 ? -change : change;
-        kept[c] = U[c * ld + q];
-      }
+  for (Index q = 0; q < count; q += lanes<T>) {
+    vec<T> most = load<T>(U + q);
+    ivec<T> best{};
+    for (Index c = 1; c < task.k; c++) {
+      const vec<T> u = load<T>(U + c * ld + q);
+      const ivec<T> better = u > most;
+      most = select<T>(better, u, most);
+      best = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c) : best;
+    }
+    for (Index h = 0; h < lanes<T> && q + h < count; h++) task.labels[first + q + h] = int32_t(best[h]);
   }
+}
+
+// Keep the memberships, and the largest change of one.
+template <class T> inline void keep(const SoftTask<T>& task, Index first, Index count, const T* U, SoftResult& result) {
+  double change = result.change;
+  for (Index q = 0; q < count; q++) {
+    T* kept = task.memberships + (first + q) * task.k;
+    for (Index c = 0; c < task.k; c++) {
+      const T u = U[c * soft_points<T> + q];
+      const double moved = std::abs(double(u) - double(kept[c]));
+      change = moved > change ? moved : change;
+      kept[c] = u;
+    }
+  }
+  result.change = change;
+}
+
+// The largest difference between memberships U and those of the step before, which are computed again.
+template <class T>
+inline void compare(const SoftTask<T>& task, Index first, Index count, const T* packed, const T* U, T* old_D, T* old_U,
+                    SoftResult& result) {
+  constexpr Index ld = soft_points<T>;
+  SoftTask<T> before = task;
+  before.nu = task.old_nu;
+  distances<T>(task, task.old_centers, task.old_half, first, count, packed, old_D);
+  for (Index q = 0; q < count; q += lanes<T>) memberships<T>(before, old_D + q, old_U + q, ld);
+  double change = result.change;
+  for (Index c = 0; c < task.k; c++)
+    for (Index q = 0; q < count; q++) {
+      const double moved = std::abs(double(U[c * ld + q]) - double(old_U[c * ld + q]));
+      change = moved > change ? moved : change;
+    }
+  result.change = change;
+}
+
+// From memberships U to weights w u^m in place; the objective on the way.
+template <class T>
+inline void weigh(const SoftTask<T>& task, const Raise<T>& raise, Index first, Index count, const T* D, T* U,
+                  SoftResult& result) {
+  constexpr Index ld = soft_points<T>;
   T weights[soft_points<T>] = {};
   for (Index q = 0; q < count; q++) weights[q] = task.weights ? task.weights[first + q] : T(1);
   for (Index c = 0; c < task.k; c++) {
     vec<double> total{}, cost{}, spare{};
+    vec<T> peak{};
     for (Index q = 0; q < ld; q += lanes<T>) {
-      const vec<T> u = load<T>(U + c * ld + q), w = load<T>(weights + q), weighted = power<T>(u, T(task.m)) * w;
+      const vec<T> u = load<T>(U + c * ld + q), w = load<T>(weights + q), weighted = raise(u) * w;
       store<T>(U + c * ld + q, weighted);
+      peak = maximum<T>(peak, select<T>(w > T(0), u, vec<T>{}));
       if (task.nu) {
         T lost[lanes<T>];
         store<T>(lost, power<T>(T(1) - u, T(task.m)) * w);
@@ -392,13 +461,18 @@ inline void weigh(const SoftTask<T>& task, Index first, Index count, const T* D,
       total += w;
       cost += w * widen<T>(D + c * ld + q);
     }
-    task.totals[c] += sum_lanes<double>(total);
-    result.objective += sum_lanes<double>(cost) + (task.nu ? double(task.nu[c]) * sum_lanes<double>(spare) : 0.0);
+    task.totals[c] += sum_lanes<double>(total) * raise.scale;
+    const double costs = sum_lanes<double>(cost) * raise.scale;
+    if (task.costs) task.costs[c] += costs;
+    if (task.peaks)
+      for (int q = 0; q < lanes<T>; q++) task.peaks[c] = peak[q] > task.peaks[c] ? T(peak[q]) : task.peaks[c];
+    result.objective += costs + (task.nu ? double(task.nu[c]) * sum_lanes<double>(spare) : 0.0);
   }
 }
 
 // sums[c] += sum over the block's points of W[c][point] * row
-template <class T> inline void add_weighted_rows(const SoftTask<T>& task, Index count, const T* W, const T* rows) {
+template <class T>
+inline void add_weighted_rows(const SoftTask<T>& task, double scale, Index count, const T* W, const T* rows) {
   const Index d = task.points.d, ld = padded<T>(d);
   Rows<T> weights = center_rows<T>(W, task.k, soft_points<T>);
   weights.d = count;
@@ -411,7 +485,7 @@ template <class T> inline void add_weighted_rows(const SoftTask<T>& task, Index 
         T sum[panel_width<T>];
         for (int v = 0; v < 2; v++) store<T>(sum + v * lanes<T>, acc.at[row][v]);
         double* to = task.sums + (c + row) * d + j;
-        for (Index t = 0; t < panel_width<T> && j + t < d; t++) to[t] += double(sum[t]);
+        for (Index t = 0; t < panel_width<T> && j + t < d; t++) to[t] += double(sum[t]) * scale;
       }
     });
 }
@@ -431,18 +505,23 @@ template <class T> inline void copy_rows(const Rows<T>& rows, Index i, Index cou
 
 template <class T> SoftResult soft_step(const SoftTask<T>& task) {
   const Index d = task.points.d, n = task.points.n, width = panel_width<T>, block = soft_points<T>;
-  T *D = task.scratch, *U = D + block * task.k, *packed = U + block * task.k, *rows = packed + block * (d ? d : 1);
+  T *D = task.scratch, *U = D + block * task.k, *old_D = U + block * task.k, *old_U = old_D + block * task.k;
+  T *packed = old_U + block * task.k, *rows = packed + block * (d ? d : 1);
+  const Raise<T> raise(task.m, task.k, !task.nu);
   SoftResult result{0.0, 0.0};
   for (Index first = 0; first < n; first += block) {
     const Index count = n - first < block ? n - first : block;
     if (count < block) std::memset(D, 0, sizeof(T) * 2 * block * task.k);
     for (Index j = 0; j < count; j += width)
       pack_features<T>(task.points, first + j, count - j < width ? count - j : width, width, packed + j * d);
-    distances<T>(task, first, count, packed, D);
+    distances<T>(task, task.centers, task.half, first, count, packed, D);
     for (Index q = 0; q < count; q += lanes<T>) memberships<T>(task, D + q, U + q, block);
-    weigh<T>(task, first, count, D, U, result);
+    if (task.labels) label<T>(task, first, count, U);
+    if (task.memberships) keep<T>(task, first, count, U, result);
+    else if (task.old_centers) compare<T>(task, first, count, packed, U, old_D, old_U, result);
+    weigh<T>(task, raise, first, count, D, U, result);
     copy_rows<T>(task.points, first, count, rows);
-    add_weighted_rows<T>(task, count, U, rows);
+    add_weighted_rows<T>(task, raise.scale, count, U, rows);
   }
   return result;
 }

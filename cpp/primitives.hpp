@@ -67,16 +67,20 @@ template <class T> struct SoftTask {
   const T* half;    // (k,)
   const T* nu;      // (k,) possibilistic scale; null: fuzzy
   Index k;
-  double m;
+  double m;         // above 1, or 1 without nu: the hard rule
+  // The centres of the step before, or null: memberships that are not kept are then computed again to tell the change.
+  const T *old_centers, *old_half, *old_nu;
   const T* weights;   // (n,) or null
   T* memberships;     // (n, k) or null; in: previous, out: new
   int32_t* labels;    // (n,) or null
   double *sums, *totals; // (k, d), (k,) added to
+  double *costs;         // (k,) w u^m d2, added to; or null
+  T* peaks;              // (k,) largest membership of a point of positive weight, raised; or null
   T* scratch;
 };
 
 struct SoftResult {
-  double objective, change; // change: largest |new - previous| membership, when memberships are kept
+  double objective, change; // change: largest |new - previous| membership, when the previous are known
 };
 
 template <class T> struct GramTask { // D(i, c) = diagonal_i - 2 F_ci scale_c + offset_c

@@ -86,9 +86,9 @@ def fuzzy_memberships(D, m=2.0):
 
 def typicalities(D, nu, m=2.0):
     """t_ic = 1 / (1 + (d_ic / nu_c)^(1/(m-1))); for nu = 0 its limit, 1 at the centre and 0 elsewhere."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(D > 0, D / nu, 0.0)
-    return 1 / (1 + ratio ** (1 / (m - 1)))
+        return 1 / (1 + ratio ** (1 / (m - 1)))
 
 
 def soft_objective(D, U, m=2.0, weights=None, nu=None):
@@ -147,6 +147,18 @@ def kernel_kmeans(K, labels, n_clusters, sample_weight=None, max_iter=300):
         labels = new
         history.append(kernel_objective(K, labels, sample_weight))
     return labels, history
+
+
+def soft_kernel_cmeans(K, given, iterations, m=2.0, sample_weight=None, nu=None):
+    """Fuzzy (or possibilistic) kernel c-means from what points give to the centres (n, k): U, D, and objectives."""
+    weight, objectives = np.ones(len(K)) if sample_weight is None else sample_weight, []
+    for _ in range(iterations):
+        W = given / given.sum(axis=0)
+        D = np.maximum(K.diagonal()[:, None] - 2 * K @ W + np.einsum("ic,ic->c", W, K @ W), 0)
+        U = fuzzy_memberships(D, m) if nu is None else typicalities(D, nu, m)
+        objectives.append(soft_objective(D, U, m, weight, nu))
+        given = weight[:, None] * U**m
+    return U, D, objectives
 
 
 def kernel_kmeans_numpy(X, gamma, labels, n_clusters, max_iter=300):

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import datasets as sklearn_datasets
+from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
-from mercer import datasets
+from mercer import datasets, metrics
 
 # Rows, columns, smallest and largest value, sizes of the classes.
 FACTS = {
@@ -375,3 +376,45 @@ def test_seed_decides_everything_and_the_global_one_nothing(make):
 def test_synthetic_arguments_that_are_refused(make, arguments, message):
     with pytest.raises(ValueError, match=message):
         make(20, **arguments)
+
+
+# ---- mammals -------------------------------------------------------------------------------------------------
+
+
+def column(X, name):
+    return X[:, datasets.MAMMAL_FEATURES.index(name)]
+
+
+def test_mammals_are_built_as_described():
+    X, y = datasets.make_mammals(4000, random_state=0, dtype=np.float64)
+    assert X.shape == (4000, 72)
+    np.testing.assert_allclose(np.bincount(y) / 4000, 0.25, atol=0.03)
+    assert (np.ptp(X, axis=0) == 0).sum() == 25
+    ranges = [(10, 15), (4, 9), (36, 44), (58, 70)]  # of the legs: they tell the kinds apart
+    for kind, (low, high) in enumerate(ranges):
+        legs = column(X[y == kind], "leg1_height")
+        assert low <= legs.min() < legs.max() <= high
+        assert legs.mean() == pytest.approx((low + high) / 2, rel=0.01)
+        assert legs.std() == pytest.approx(0.54 * (high - low) / 2, rel=0.05)  # a normal cut at one standard deviation
+    H, R, L, N = (column(X, name) for name in ("torso_height", "torso_radius", "leg4_height", "neck_height"))
+    np.testing.assert_allclose(column(X, "leg3_locationX"), -H / 2)
+    np.testing.assert_allclose(column(X, "leg2_locationY"), -R)
+    np.testing.assert_allclose(column(X, "leg1_locationZ"), -R - L / 2)
+    np.testing.assert_allclose(column(X, "tail_locationX"), column(X, "tail_height") - H)
+    flat, upright = y < 2, y >= 2
+    np.testing.assert_allclose(column(X, "head_locationX")[flat], (H / 2 + N)[flat])
+    np.testing.assert_allclose(column(X, "neck_locationX")[upright], (H / 2 + N / np.sqrt(8))[upright])
+    np.testing.assert_allclose(column(X, "head_locationZ")[upright], (R + N / np.sqrt(2))[upright])
+    np.testing.assert_array_equal(column(X, "head_axisZ"), np.where(upright, 0, 1))
+    assert {"leg1_axisX", "leg4_axisX"} == {f"leg{i}_axisX" for i in range(1, 5) if np.ptp(column(X, f"leg{i}_axisX"))}
+
+
+def test_mammals_are_easy_and_come_again():
+    X, y = datasets.make_mammals(1000, random_state=3)
+    again, _ = datasets.make_mammals(1000, random_state=3)
+    assert X.dtype == np.float32
+    np.testing.assert_array_equal(X, again)
+    labels = KMeans(4, n_init=10, random_state=0).fit(X).labels_
+    assert metrics.normalized_mutual_info(y, labels) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="at least 1"):
+        datasets.make_mammals(0)

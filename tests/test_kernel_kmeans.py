@@ -436,7 +436,7 @@ def test_bad_kernel_matrices():
         model.predict(K[:, :80])
     with pytest.raises(ValueError, match="distances need k"):
         model.transform(K)
-    with pytest.raises(ValueError, match="a score needs k"):
+    with pytest.raises(ValueError, match="distances need k"):
         model.score(K)
     with pytest.raises(ValueError, match="points as init need a kernel"):
         KernelKMeans(3, kernel="precomputed", init=K[:3]).fit(K)

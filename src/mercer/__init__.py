@@ -2,7 +2,7 @@
 
 from mercer import datasets, kernels, metrics
 from mercer._version import show_versions
-from mercer.estimators import KernelKMeans
+from mercer.estimators import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans
 from mercer.features import (
     CentroidEmbedding,
     KernelEigen,
@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 __all__ = [
     "CentroidEmbedding",
     "KernelEigen",
+    "KernelFuzzyCMeans",
     "KernelKMeans",
+    "KernelPossibilisticCMeans",
     "Nystroem",
     "OnePassSketch",
     "RandomFourier",

@@ -74,6 +74,11 @@ def soft_step(
     sums: Array,
     totals: Array,
     scratch: Array,
+    costs: Array | None = None,
+    peaks: Array | None = None,
+    old_centers: Array | None = None,
+    old_half: Array | None = None,
+    old_nu: Array | None = None,
 ) -> tuple[float, float]: ...
 def segment(by_rows: bool, tile: Array, position: Array, old: Array, new: Array, weight: Array, F: Array) -> None: ...
 def gram_assign(

@@ -26,9 +26,11 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
 from mercer._catalogue import SETS, DataSet
+from mercer._mammals import MAMMAL_FEATURES, make_mammals
 from mercer._synthetic import make_blobs_with_noise, make_moons, make_rings
 
 __all__ = [
+    "MAMMAL_FEATURES",
     "available",
     "data_folder",
     "load",
@@ -41,6 +43,7 @@ __all__ = [
     "load_segment",
     "load_usps",
     "make_blobs_with_noise",
+    "make_mammals",
     "make_moons",
     "make_rings",
 ]

@@ -22,6 +22,7 @@ from mercer.gram import PrecomputedGram, RecomputedGram, TiledGram
 from mercer.kernels import Kernel, KernelRows, Linear, make_kernel
 from mercer.solvers import GramSpace, partition_objective
 from mercer.solvers.objective import total_weights
+from mercer.solvers.rules import Rule
 from mercer.sources import Matrix
 
 __all__ = [
@@ -30,7 +31,10 @@ __all__ = [
     "kernel_approximation_error",
     "kernel_objective",
     "normalized_mutual_info",
+    "partition_coefficient",
+    "partition_entropy",
     "purity",
+    "xie_beni",
 ]
 
 # ---- agreement with known classes --------------------------------------------------------------------------
@@ -289,6 +293,108 @@ def kernel_approximation_error(
     return float(np.sqrt(missed / total))
 
 
+# ---- validity of soft partitions ---------------------------------------------------------------------------
+
+
+def partition_coefficient(memberships: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+    """Bezdek's partition coefficient: the mean over the samples of sum_c u_c^2.
+
+    1 for a hard partition, 1 / n_clusters if all memberships are equal.
+
+    Parameters
+    ----------
+    memberships : array-like of shape (n_samples, n_clusters)
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> from mercer.metrics import partition_coefficient
+    >>> partition_coefficient([[1.0, 0.0], [0.5, 0.5]])
+    0.75
+    """
+    U, weight = _memberships(memberships, sample_weight)
+    return float(weight @ (U * U).sum(axis=1) / weight.sum())
+
+
+def partition_entropy(memberships: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+    """Bezdek's partition entropy: the mean over the samples of -sum_c u_c log u_c, in nats.
+
+    0 for a hard partition, log n_clusters if all memberships are equal.
+
+    Parameters
+    ----------
+    memberships : array-like of shape (n_samples, n_clusters)
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> from mercer.metrics import partition_entropy
+    >>> round(partition_entropy([[1.0, 0.0], [0.5, 0.5]]), 4)
+    0.3466
+    """
+    U, weight = _memberships(memberships, sample_weight)
+    return float(weight @ entr(U).sum(axis=1) / weight.sum())
+
+
+def xie_beni(
+    X: ArrayLike,
+    memberships: ArrayLike,
+    *,
+    m: float = 2.0,
+    kernel: str | Kernel | Callable[..., Any] = "rbf",
+    gamma: float | str = "auto",
+    degree: int = 3,
+    coef0: float = 1,
+    kernel_params: Mapping[str, Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> float:
+    """Xie-Beni index in the feature space of a kernel: compactness over separation; lower is better.
+
+    ``sum_ic w_i u_ic^m |phi(x_i) - v_c|^2 / (w min_{a != b} |v_a - v_b|^2)`` with the centres that the memberships
+    give. Infinite if two centres coincide.
+
+    Time: n^2 n_clusters. Memory: O(n n_clusters), and a tile of the kernel matrix per thread.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Or the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+    memberships : array-like of shape (n_samples, n_clusters)
+    m : float, default=2.0
+        Fuzzifier.
+    kernel, gamma, degree, coef0, kernel_params
+        As `KernelKMeans` takes them. gamma="auto" is chosen from `X`.
+    sample_weight : array-like of shape (n_samples,), optional
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> from mercer.metrics import xie_beni
+    >>> U = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    >>> round(xie_beni([[0.0], [2.0], [10.0], [12.0]], U, kernel="linear"), 4)
+    0.01
+    """
+    X = _rows(X, "X")
+    U, weight = _memberships(memberships, sample_weight)
+    check_consistent_length(X, U)
+    if U.shape[1] < 2:
+        raise ValueError("the Xie-Beni index compares centres: at least two clusters are needed")
+    rule, parameters = (
+        Rule(float(m)),
+        {"gamma": gamma, "degree": degree, "coef0": coef0, "kernel_params": kernel_params},
+    )
+    with Threads(n_jobs) as pool:
+        space = GramSpace(_gram(X, kernel, pool, sample_weight=weight, **parameters), weight, U.shape[1], pool)
+        centers = space.weighted_centers(np.ascontiguousarray(rule.weights(U, weight).T))
+        between = space.center_distances(centers)
+    assert centers.given is not None
+    constant = float((centers.given @ space.gram.diagonal).sum())
+    cost = partition_objective(constant, centers.squared_sums, centers.totals)
+    separation = float(between[~np.eye(len(between), dtype=bool)].min())
+    return cost / (float(weight.sum()) * separation) if separation > space.resolution else float("inf")
+
+
 def _gram(X: Matrix, kernel: Any, pool: Threads, **parameters: Any) -> TiledGram:
     """Kernel matrix of the rows of `X`, in tiles that are not kept."""
     if _is_precomputed(kernel):
@@ -331,6 +437,16 @@ def _encoded(labels: NDArray[Any]) -> NDArray[np.intp]:
     """Labels renamed 0, 1, ... in sorted order."""
     encoded: NDArray[np.intp] = np.unique(labels, return_inverse=True)[1]
     return encoded
+
+
+def _memberships(
+    memberships: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Memberships between 0 and 1, shape (n, k), and weights."""
+    U = check_array(memberships, dtype=np.float64, input_name="memberships")
+    if U.min() < 0 or U.max() > 1 + 1e-6:
+        raise ValueError(f"memberships must lie between 0 and 1; these go from {U.min():.3g} to {U.max():.3g}")
+    return U, _weights(sample_weight, len(U))
 
 
 def _weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:

@@ -135,7 +135,7 @@ def offsets(C, metric):
 
 
 Assigned = namedtuple("Assigned", "objective moved labels distances sums totals gaps")
-Softened = namedtuple("Softened", "objective change memberships labels sums totals")
+Softened = namedtuple("Softened", "objective change memberships labels sums totals costs peaks")
 
 
 def empty_sums(k, d):
@@ -157,8 +157,11 @@ def assign(rows, C, metric=L2, *, weights=None, labels=None, distances=True, sum
     return Assigned(objective, moved, labels, distances, sums, totals, gaps)
 
 
-def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True, residual=0, sums=None):
-    """One soft step. `memberships` is the previous ones; without `keep` neither they nor the labels are wanted."""
+def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True, residual=0, sums=None, old=None):
+    """One soft step. `memberships` is the previous ones; without `keep` neither they nor the labels are wanted.
+
+    `old` is the centres before, and their nu: what memberships that are not kept are compared with.
+    """
     dtype, (k, d) = C.dtype, C.shape
     labels = np.full(rows.n, -1, dtype=np.int32) if keep else None
     kept = np.zeros((rows.n, k)) if memberships is None else memberships
@@ -166,7 +169,9 @@ def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True,
     sums, totals = empty_sums(k, d) if sums is None else sums
     scratch = np.full(_core.soft_scratch(k, d, dtype.itemsize), np.nan, dtype=dtype)
     point_norms = (norms(rows, 2, dtype) + residual).astype(dtype)
+    costs, peaks = np.zeros(k), np.zeros(k, dtype=dtype)
+    before = (None, None, None) if old is None else (old[0], half_norms(old[0]), old[1])
     objective, change = _core.soft_step(
-        rows, point_norms, C, half_norms(C), nu, m, weights, kept, labels, sums, totals, scratch
+        rows, point_norms, C, half_norms(C), nu, m, weights, kept, labels, sums, totals, scratch, costs, peaks, *before
     )
-    return Softened(objective, change, kept, labels, sums, totals)
+    return Softened(objective, change, kept, labels, sums, totals, costs, peaks)

@@ -49,6 +49,10 @@ def compare(actual, X, D, m, nu, weights, dtype):
     sums, totals = reference.soft_sums(X.astype(np.float64), U, m, weights)
     sizes, _ = reference.soft_sums(np.abs(X).astype(np.float64), U, m, weights)
     np.testing.assert_allclose(actual.totals, totals, rtol=(m + 1) * tolerance, atol=1e-30)
+    given = np.ones(len(D)) if weights is None else weights
+    np.testing.assert_allclose(actual.costs, given @ (U**m * D), rtol=(m + 2) * tolerance, atol=1e-30)
+    highest = np.where(given[:, None] > 0, U, 0).max(axis=0, initial=0)
+    np.testing.assert_allclose(actual.peaks, highest, rtol=tolerance, atol=1e-30)
     assert (np.abs(actual.sums - sums) <= (m + 1) * tolerance * sizes + 1e-30).all()
 
 
@@ -187,3 +191,61 @@ def test_fuzziness_near_one_is_the_nearest_centre(dtype, n, k, seed):
     nearest = D.min(axis=1, keepdims=True) == D
     expected = nearest / nearest.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(soft_step(core_rows(X), C, 1.0001).memberships, expected, atol=0.02)
+
+
+@few
+@given(n=sizes, k=cluster_counts, d=widths, seed=seeds, storage=storages)
+def test_the_hard_rule_is_the_first_of_the_nearest(dtype, n, k, d, seed, storage):
+    rng = np.random.default_rng(seed)
+    X, C = whole_numbers(rng, (n, d), dtype, 2), whole_numbers(rng, (k, d), dtype, 2)
+    weights = rng.integers(0, 4, n).astype(dtype)
+    expected = reference.nearest_centers(X.astype(float), C.astype(float), weights=weights)
+    actual = soft_step(core_rows(X, storage), C, 1.0, weights=weights)
+    assert np.array_equal(actual.labels, expected.labels)
+    assert np.array_equal(actual.memberships, expected.labels[:, None] == np.arange(k))
+    np.testing.assert_allclose(actual.sums, expected.sums)
+    assert np.array_equal(actual.totals, expected.totals)
+    assert actual.objective == pytest.approx(expected.objective)
+
+
+@rules
+@fuzziness
+@few
+@given(n=sizes, k=cluster_counts, seed=seeds)
+def test_the_change_without_memberships_is_the_change_with_them(dtype, possibilistic, m, n, k, seed):
+    rng = np.random.default_rng(seed)
+    rows, C = core_rows(numbers(rng, (n, 4), dtype)), numbers(rng, (k, 4), dtype)
+    old = numbers(rng, (k, 4), dtype)
+    nu = rng.uniform(0.5, 5, k).astype(dtype) if possibilistic else None
+    before = soft_step(rows, old, m, nu=nu).memberships
+    kept = soft_step(rows, C, m, nu=nu, memberships=before)
+    bare = soft_step(rows, C, m, nu=nu, keep=False, old=(old, nu))
+    assert bare.change == kept.change
+    assert bare.objective == kept.objective
+
+
+@pytest.mark.parametrize("m", [20.0, 60.0, 120.0])
+def test_large_fuzziness_does_not_lose_the_weights(dtype, m):
+    rng = np.random.default_rng(0)
+    X, C = numbers(rng, (500, 3), dtype), numbers(rng, (40, 3), dtype)
+    actual = soft_step(core_rows(X), C, m)
+    U = reference.fuzzy_memberships(reference.distances(X.astype(float), C.astype(float)), m)
+    sums, totals = reference.soft_sums(X.astype(float), U, m)
+    assert (totals < 1e-25).all()  # lost in float32, if it were not for the scale
+    np.testing.assert_allclose(actual.totals, totals, rtol=500 * m * eps(dtype))
+    np.testing.assert_allclose(
+        actual.sums / actual.totals[:, None], sums / totals[:, None], atol=500 * m * eps(dtype) * np.abs(X).max()
+    )
+
+
+def test_old_centres_come_whole(dtype):
+    rows, C = core_rows(np.ones((3, 2), dtype)), np.ones((2, 2), dtype)
+    nu = np.ones(2, dtype)
+    with pytest.raises(ValueError, match="one rule"):
+        soft_step(rows, C, 2.0, nu=nu, old=(C, None))
+    with pytest.raises(ValueError, match="one rule"):
+        soft_step(rows, C, 2.0, old=(C, nu))
+    with pytest.raises(ValueError, match="shape"):
+        soft_step(rows, C, 2.0, old=(np.ones((2, 3), dtype), None))
+    with pytest.raises(ValueError, match="so large"):
+        soft_step(rows, C, 1000.0)

@@ -1,5 +1,8 @@
 """scikit-learn estimators: each a named combination of a space, a rule and an engine."""
 
+from mercer.estimators.fuzzy import KernelFuzzyCMeans
 from mercer.estimators.kernel_kmeans import KernelKMeans
+from mercer.estimators.possibilistic import KernelPossibilisticCMeans
+from mercer.estimators.soft import SoftClusteringWarning
 
-__all__ = ["KernelKMeans"]
+__all__ = ["KernelFuzzyCMeans", "KernelKMeans", "KernelPossibilisticCMeans", "SoftClusteringWarning"]

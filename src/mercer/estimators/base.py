@@ -112,12 +112,20 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             checks.choice("metric", self.metric, ("auto", "l2"))
             data = self._data(X, weight, pool)
             self._training = (data, seed)
-            return fit_exact(data, self._settings(seed), plan, pool)
+            return self._fit_exact(data, self._settings(seed), plan, pool)
         metric = metric_code(self.metric, feature_map)
         plan = self._embedded_plan(feature_map, X, pool, reasons)
         data = self._data(X, weight, pool, feature_map)
         self._training = (data, seed)
-        return fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
+        return self._fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
+
+    def _fit_exact(self, data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
+        return fit_exact(data, settings, plan, pool)
+
+    def _fit_embedded(
+        self, data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
+    ) -> Fitted:
+        return fit_embedded(data, settings, plan, feature_map, metric, pool)
 
     def _feature_map(self, X: Matrix, seed: int, in_batches: bool = False) -> tuple[FeatureMap | None, tuple[str, ...]]:
         """Return the map of an approximate method, None for the exact one, and why."""
@@ -179,6 +187,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             precomputed=self._is_precomputed,
             memory_limit=parse_bytes(self.memory_limit),
             n_jobs=pool.n_jobs,
+            memberships=self._membership_bytes(X, exact=True),
             reasons=reasons,
         )
 
@@ -194,8 +203,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             dtype=X.dtype,
             memory_limit=parse_bytes(self.memory_limit),
             n_jobs=pool.n_jobs,
+            memberships=self._membership_bytes(X, exact=False),
             reasons=reasons,
         )
+
+    def _membership_bytes(self, X: Matrix, *, exact: bool) -> int:
+        """What the rule keeps of every point and cluster: nothing but labels, for the hard one."""
+        return 0
 
     def _reporter(self) -> Reporter:
         def report(run: int, number: int, record: Iteration) -> None:
@@ -257,6 +271,12 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         check_is_fitted(self)
         return self._validate(X, reset=False)
 
+    def _need_distances(self) -> None:
+        if not self._model.knows_distances:
+            raise ValueError(
+                "distances need k(x, x) of the new points, which kernel='precomputed' does not give; predict works"
+            )
+
     def predict(self, X: ArrayLike) -> Labels:
         """Nearest centre of each row of `X`.
 
@@ -279,10 +299,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         Not for ``kernel="precomputed"``, where the new points' own k(x, x) are unknown.
         """
         data = self._new(X)
-        if not self._model.knows_distances:
-            raise ValueError(
-                "distances need k(x, x) of the new points, which kernel='precomputed' does not give; predict works"
-            )
+        self._need_distances()
         with Threads(self.n_jobs) as pool:
             distances = np.sqrt(self._model.distances(data, pool))
         return distances.astype(data.dtype, copy=False)
@@ -296,11 +313,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the weighted sum of squared distances of the rows of `X` to their nearest centres."""
         data = self._new(X)
-        if not self._model.knows_distances:
-            raise ValueError("a score needs k(x, x) of the new points, which kernel='precomputed' does not give")
+        self._need_distances()
         weight = check_weights(sample_weight, data.shape[0])
         with Threads(self.n_jobs) as pool:
             return -float(weight @ self._model.nearest(data, pool)[1])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there are centres: a fit that was refused leaves none."""
+        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -76,12 +76,12 @@ def fit_embedded(
     space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y), metric)
     partition = best_partition(
         space,
-        _first(data, space, settings, feature_map),
+        first_labels(data, space, settings, feature_map),
         max_iter=settings.max_iter,
         tol=settings.tol,
         report=settings.report,
     )
-    return _fitted(space, partition, feature_map, plan, medoids(space, partition))
+    return _fitted(space, partition, feature_map, plan, medoids(space, partition.centers, partition.labels))
 
 
 def fit_more(
@@ -118,7 +118,7 @@ def _fitted(
     )
 
 
-def _first(data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap) -> Iterable[Labels]:
+def first_labels(data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap) -> Iterable[Labels]:
     """First labels of the runs."""
     init, runs = settings.init, settings.n_init
     if not isinstance(init, str):
@@ -133,9 +133,9 @@ def _given(init: Any, data: Data, space: EmbeddedSpace, feature_map: FeatureMap)
     checked = checks.given_start(init, data, space.n_clusters)
     if checked.ndim == 1:
         return checked
-    points = checked
-    images = EmbeddedSpace(
-        feature_map.embed(points, space.pool), np.ones(len(points)), len(points), space.pool, None, space.metric
-    )
-    each = np.arange(len(points), dtype=np.int32)
-    return space.assign(images.centers(each), np.zeros(space.n, dtype=np.int32)).labels
+    return space.assign(space.centers_at(images_of(checked, space, feature_map)), np.zeros(space.n, np.int32)).labels
+
+
+def images_of(points: NDArray[Any], space: EmbeddedSpace, feature_map: FeatureMap) -> Matrix:
+    """Coordinates of points to start from."""
+    return feature_map.embed(points, space.pool)

@@ -27,11 +27,11 @@ _LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
 
 def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
     """Cluster in the feature space itself."""
-    rows, gram = _gram(data, plan, pool)
+    rows, gram = gram_of(data, plan, pool)
     space = GramSpace(gram, data.weight, settings.n_clusters, pool)
     partition = best_partition(
         space,
-        _first(data, space, settings),
+        first_labels_exact(data, space, settings),
         max_iter=settings.max_iter,
         tol=settings.tol,
         report=settings.report,
@@ -44,14 +44,14 @@ def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitt
         history=partition.history,
         converged=partition.converged,
         filled=int(np.count_nonzero(partition.centers.totals)),
-        medoids=medoids(space, partition),
+        medoids=medoids(space, partition.centers, partition.labels),
         plan=plan,
         kernel=data.kernel,
         model=ImplicitModel(kernel, rows, members, *partition.centers.affine(), space.resolution),
     )
 
 
-def _gram(data: Data, plan: Plan, pool: Threads) -> tuple[KernelRows | None, Gram]:
+def gram_of(data: Data, plan: Plan, pool: Threads) -> tuple[KernelRows | None, Gram]:
     """Prepared rows (none if kernel values are given) and the kernel matrix, where the plan puts it."""
     if isinstance(data.kernel, Precomputed):
         return None, PrecomputedGram(data.X, pool)
@@ -64,7 +64,7 @@ def _gram(data: Data, plan: Plan, pool: Threads) -> tuple[KernelRows | None, Gra
     return rows, gram
 
 
-def _first(data: Data, space: GramSpace, settings: Settings) -> Iterable[Labels]:
+def first_labels_exact(data: Data, space: GramSpace, settings: Settings) -> Iterable[Labels]:
     """First labels of the runs."""
     init, runs = settings.init, settings.n_init
     if not isinstance(init, str):

@@ -13,11 +13,10 @@ from mercer.engine.threads import Threads
 from mercer.features import FeatureMap
 from mercer.kernels import Kernel
 from mercer.planner import Plan
-from mercer.solvers.cmeans import Iteration
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, Sample
 
-Reporter = Callable[[int, int, Iteration], None]
+Reporter = Callable[[int, int, Any], None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Fitted:
 
     labels: Labels
     objective: float
-    history: tuple[Iteration, ...]
+    history: tuple[Any, ...]
     converged: bool
     filled: int
     medoids: NDArray[np.intp] | None
@@ -77,3 +76,4 @@ class Fitted:
     model: Model
     feature_map: FeatureMap | None = None
     centers: NDArray[np.float64] | None = None
+    soft: Any = None

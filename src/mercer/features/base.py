@@ -173,6 +173,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         require_finite(data, self.n_jobs, type(self).__name__)
         return data
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the map was learned: a fit that was refused leaves none."""
+        return hasattr(self, "_n_features_out")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -1,6 +1,6 @@
 """The kernel matrix as tiles: nothing above this package ever sees an n x n array."""
 
-from mercer.gram.across import sums_across, sums_of_matrix
+from mercer.gram.across import sums_across, sums_of_matrix, weighted_sums
 from mercer.gram.base import Gram, Moves
 from mercer.gram.memory import MemoryGram, memory_bytes
 from mercer.gram.precomputed import PrecomputedGram
@@ -19,4 +19,5 @@ __all__ = [
     "recompute_bytes",
     "sums_across",
     "sums_of_matrix",
+    "weighted_sums",
 ]

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from mercer.engine.threads import Threads, blocks
 from mercer.gram.base import Moves
 from mercer.gram.tiled import block_size, segment
-from mercer.kernels import Kernel, KernelRows
+from mercer.kernels import Factor, Kernel, KernelRows
 from mercer.sources import Matrix, is_sparse
+
+_PRODUCT_ROWS = 1024
 
 
 def sums_across(
@@ -44,6 +46,16 @@ def sums_of_matrix(K: Matrix, members: Moves, n_clusters: int, pool: Threads) ->
 
     pool.map(apply, blocks(K.shape[0], block_size(K.shape[0])))
     return sums
+
+
+def weighted_sums(
+    kernel: Kernel, known: KernelRows, given: NDArray[np.float64], new: KernelRows, pool: Threads
+) -> NDArray[np.float64]:
+    """Sums ``F[c, x] = sum over j of given[c, j] k(x, x_j)`` for new rows x, shape (k, m), from weights (k, n)."""
+    panels, factor = kernel.panels(known), Factor(np.ascontiguousarray(given.T).astype(known.dtype))
+    out = np.empty((new.n, len(given)), dtype=known.dtype)
+    pool.map(lambda part: kernel.product(new.slice(part), panels, factor, out[part]), blocks(new.n, _PRODUCT_ROWS))
+    return out.T.astype(np.float64)
 
 
 def _dense(rows: Matrix) -> NDArray[Any]:

@@ -73,5 +73,8 @@ class Gram(Protocol):
     def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
         """Bring ``sums[c, i] = sum over j in c of w_j K_ij``, shape (k, n), up to date with `moves`."""
 
+    def multiply(self, factor: NDArray[np.float64], pool: Threads) -> NDArray[np.float64]:
+        """K times each row of `factor`, shape (k, n)."""
+
     def columns(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Whole columns of the matrix, as an array of shape (n, len(indices))."""

@@ -76,6 +76,20 @@ class TiledGram(ABC):
 
         pool.run_in_order(apply, [(i, j) for i, j in self.pairs if len(parts[i]) or len(parts[j])])
 
+    def multiply(self, factor: NDArray[np.float64], pool: Threads) -> NDArray[np.float64]:
+        """K times each row of `factor`, shape (k, n): one pass over the tiles, sums of tiles in float64."""
+        right = np.ascontiguousarray(factor.T, dtype=self.dtype)
+        out = np.zeros((self.n, len(factor)))
+
+        def apply(i: int, j: int) -> None:
+            tile, rows, columns = self.tile(i, j), self.blocks[i], self.blocks[j]
+            out[rows] += tile @ right[columns]
+            if i != j:
+                out[columns] += tile.T @ right[rows]
+
+        pool.run_in_order(apply, self.pairs)
+        return np.ascontiguousarray(out.T)
+
     def columns(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Whole columns, shape (n, len(indices))."""
         out = np.empty((len(indices), self.n), dtype=self.dtype)

@@ -46,6 +46,7 @@ def plan_embedded(
     dtype: np.dtype[np.floating],
     memory_limit: int | None = None,
     n_jobs: int = 1,
+    memberships: int = 0,
     reasons: tuple[str, ...] = (),
 ) -> Plan:
     """Plan a fit in the coordinates of a feature map, or say why it cannot be done.
@@ -61,6 +62,8 @@ def plan_embedded(
     dtype : dtype
     memory_limit : int, optional
     n_jobs : int
+    memberships : int
+        Bytes for what a soft rule keeps of every point and cluster.
     reasons : tuple of str
 
     Raises
@@ -73,7 +76,7 @@ def plan_embedded(
     values = min(n_samples * (n_features + columns), 1 << 20)
     block = n_jobs * (4 * dtype.itemsize * values + 3 * 8 * n_clusters * columns)
     learned = 3 * 8 * landmarks * landmarks + dtype.itemsize * landmarks * (2 * n_features + columns)
-    work = vectors + block + learned + recipe_bytes(n_samples, n_features, n_clusters, dtype.itemsize)
+    work = memberships + vectors + block + learned + recipe_bytes(n_samples, n_features, n_clusters, dtype.itemsize)
     limit = memory_limit if memory_limit is not None else int(_SHARE * available_memory())
     if coordinates + work > limit:
         raise MemoryError(

@@ -31,6 +31,7 @@ def plan_exact(
     precomputed: bool = False,
     memory_limit: int | None = None,
     n_jobs: int = 1,
+    memberships: int = 0,
     reasons: tuple[str, ...] = (),
 ) -> Plan:
     """Plan an exact fit, or say why it cannot be done.
@@ -47,6 +48,8 @@ def plan_exact(
         Bytes; without it, four fifths of the memory that is free.
     n_jobs : int
         Threads, each of which has buffers of its own.
+    memberships : int
+        Bytes for what a soft rule keeps of every point and cluster.
     reasons : tuple of str
         Why the fit is exact.
 
@@ -62,7 +65,7 @@ def plan_exact(
     """
     if storage not in STORAGES:
         raise ValueError(f"storage={storage!r} is not known; choose from {', '.join(map(repr, STORAGES))}")
-    needs = _needs(n_samples, n_features, n_clusters, dtype.itemsize, n_jobs)
+    needs = _needs(n_samples, n_features, n_clusters, dtype.itemsize, n_jobs, memberships)
     limit = memory_limit if memory_limit is not None else int(_SHARE * available_memory())
     budget = f"{format_bytes(limit)} {'allowed' if memory_limit is not None else '(four fifths of what is free)'}"
     if precomputed:
@@ -84,7 +87,7 @@ def plan_exact(
     )
 
 
-def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
+def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int, memberships: int) -> _Needs:
     sums = 2 * 8 * k * n  # of the best run so far and of the current one
     columns = max(16, 2 + int(np.log(k))) * n * (itemsize + 3 * 8)  # a look at the matrix; k-means++
     vectors = 12 * 8 * n  # labels, distances, weights, order
@@ -92,7 +95,7 @@ def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int) -> _Needs:
     return _Needs(
         memory_bytes(n, itemsize) + itemsize * n_jobs * (d + 1) * 1024,
         recompute_bytes(n, d, itemsize, n_jobs),
-        sums + columns + vectors + rows + recipe_bytes(n, d, k, itemsize),
+        sums + memberships + columns + vectors + rows + recipe_bytes(n, d, k, itemsize),
     )
 
 

@@ -26,6 +26,14 @@ class Iteration:
     seconds: float
 
 
+def rounded(objective: float) -> float:
+    """Objective to nine digits: runs that differ by less found the same, and the first of them is taken.
+
+    Rounding in the tenth digit would otherwise choose between two numberings of one partition.
+    """
+    return float(f"{objective:.9g}")
+
+
 @dataclass(frozen=True)
 class Partition(Generic[Centers]):
     """Where a run ended: labels, the centres that are their means, and how it got there."""

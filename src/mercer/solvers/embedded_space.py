@@ -12,6 +12,7 @@ the coordinates.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from mercer import _core
 from mercer.engine.memory import scratch
 from mercer.engine.threads import Threads, blocks
 from mercer.solvers.objective import partition_objective, total_weights
+from mercer.solvers.rules import Rule
+from mercer.solvers.soft import SoftStep
 from mercer.solvers.space import Assignment, Labels
 from mercer.sources import Matrix, core_rows, is_sparse
 
@@ -232,6 +235,71 @@ class EmbeddedSpace:
         if self.residual is not None:
             squared = np.maximum(squared + self.residual[:, None], 0.0)
         return _where_filled(squared, centers)
+
+    # ---- soft rules ---------------------------------------------------------------------------------------------
+
+    def centers_at(self, Y: Matrix) -> ExplicitCenters:
+        """Centres at given coordinates, shape (k, p)."""
+        return ExplicitCenters(np.asarray(Y.toarray() if is_sparse(Y) else Y, dtype=np.float64), np.ones(Y.shape[0]))
+
+    def soft_step(
+        self,
+        centers: ExplicitCenters,
+        rule: Rule,
+        before: tuple[ExplicitCenters, SoftStep[ExplicitCenters]] | None,
+        *,
+        keep: bool,
+    ) -> SoftStep[ExplicitCenters]:
+        """Memberships by the core, with the new centres in the same pass; kept ones are overwritten in place."""
+        k, dtype = self.n_clusters, self.Y.dtype
+        means, half = self._soft_centers(centers)
+        nu = None if rule.nu is None else rule.nu.astype(dtype)
+        old: tuple[NDArray[Any] | None, ...] = (None, None, None)
+        U = before[1].memberships if before is not None else np.zeros((self.n, k), dtype) if keep else None
+        if before is not None and U is None:
+            old = (*self._soft_centers(before[0]), nu)
+        labels = np.empty(self.n, dtype=np.int32)
+        norms = self._norms_with_residual
+
+        def run(part: slice) -> tuple[tuple[float, float], tuple[NDArray[Any], ...]]:
+            sums, totals, costs = np.zeros((k, self.p)), np.zeros(k), np.zeros(k)
+            peaks, buffer = np.zeros(k, dtype), scratch(_core.soft_scratch(k, self.p, dtype.itemsize), dtype)
+            weight = None if self.weights is None else self.weights[part]
+            points = self.rows.slice(part.start, part.stop), norms[part], means, half, nu, rule.m, weight
+            kept = None if U is None else U[part]
+            out = _core.soft_step(*points, kept, labels[part], sums, totals, buffer, costs, peaks, *old)
+            return out, (sums, totals, costs, peaks)
+
+        found = self.pool.map(run, self.blocks)
+        objective = sum(out[0] for out, _ in found)
+        change = max((out[1] for out, _ in found), default=0.0) if before is not None else np.inf
+        sums, totals, costs = (np.sum([parts[i] for _, parts in found], axis=0) for i in range(3))
+        peaks = np.max([parts[3] for _, parts in found], axis=0).astype(np.float64)
+        new = ExplicitCenters(sums, totals)
+        return SoftStep(float(objective), float(change), labels, U, costs, totals, peaks, new)
+
+    def soft_centers(self, step: SoftStep[ExplicitCenters], rule: Rule) -> ExplicitCenters:
+        """Return the centres of the step."""
+        assert step.centers is not None
+        return step.centers
+
+    def _soft_centers(self, centers: ExplicitCenters) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Means and half their squared norms; a cluster of no weight is as far away as numbers go."""
+        means = centers.means.astype(self.Y.dtype)
+        half = np.einsum("ij,ij->i", means, means, dtype=np.float64) / 2
+        return means, np.where(centers.totals > 0, half, np.finfo(self.Y.dtype).max / 16).astype(self.Y.dtype)
+
+    @cached_property
+    def _norms_with_residual(self) -> NDArray[Any]:
+        if self.residual is None:
+            return self.norms
+        return np.asarray((self.norms + self.residual).astype(self.Y.dtype))
+
+    def center_distances(self, centers: ExplicitCenters) -> NDArray[np.float64]:
+        """Squared distances between centres, shape (k, k)."""
+        return np.asarray(cdist(centers.means, centers.means, "sqeuclidean"))
+
+    # ---- the objective ------------------------------------------------------------------------------------------
 
     def objective(self, centers: ExplicitCenters) -> float:
         """Objective of the partition in the embedding, residuals included."""

@@ -8,6 +8,7 @@ costs (moved x n) kernel values instead of n^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.gram import Gram, Moves
 from mercer.solvers.objective import partition_objective, total_weights
+from mercer.solvers.rules import Rule
+from mercer.solvers.soft import SoftStep
 from mercer.solvers.space import Assignment, Labels
 
 _PARALLEL_FROM = 1 << 18  # entries of F: below, waking a thread costs more than the work
@@ -24,11 +27,15 @@ _STRIP = 8192
 
 @dataclass(frozen=True)
 class ImplicitCenters:
-    """Centres as sums of kernel values: F (k, n), weights (k,) and squared norms of the sums (k,)."""
+    """Centres as sums of kernel values: F (k, n), weights (k,) and squared norms of the sums (k,).
+
+    Soft centres also have what each point gives to each centre, shape (k, n).
+    """
 
     sums: NDArray[np.float64]
     totals: NDArray[np.float64]
     squared_sums: NDArray[np.float64]
+    given: NDArray[np.float64] | None = None
 
     def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scale and offset (k,) with distance = k(x, x) - 2 F scale + offset; empty clusters are infinitely far."""
@@ -98,6 +105,62 @@ class GramSpace:
             strips,
         )
         return Assignment(new)
+
+    # ---- soft rules ---------------------------------------------------------------------------------------------
+
+    def weighted_centers(self, given: NDArray[np.float64]) -> ImplicitCenters:
+        """Means weighted by what each point gives, shape (k, n): one product with the kernel matrix."""
+        sums = self.gram.multiply(given, self.pool)
+        return ImplicitCenters(sums, given.sum(axis=1), np.einsum("ij,ij->i", sums, given), given)
+
+    def centers_at(self, indices: NDArray[np.intp]) -> ImplicitCenters:
+        """Centres at some of the points."""
+        given = np.zeros((len(indices), self.n))
+        given[np.arange(len(indices)), indices] = 1.0
+        sums = self.gram.columns(indices).T.astype(np.float64)
+        return ImplicitCenters(sums, np.ones(len(indices)), self.gram.diagonal[indices], given)
+
+    def soft_step(
+        self,
+        centers: ImplicitCenters,
+        rule: Rule,
+        before: tuple[ImplicitCenters, SoftStep[ImplicitCenters]] | None,
+        *,
+        keep: bool,
+    ) -> SoftStep[ImplicitCenters]:
+        """Memberships from the sums, which are as large as they are: they are kept in any case."""
+        scale, offset = centers.affine()
+        labels, U = np.empty(self.n, dtype=np.int32), np.empty((self.n, self.n_clusters))
+
+        def run(strip: slice) -> tuple[Any, ...]:
+            squared = self.gram.diagonal[strip, None] - 2 * centers.sums[:, strip].T * scale + offset
+            squared[squared <= self.resolution] = 0.0
+            u, w = rule.memberships(squared), self.weight[strip]
+            U[strip], labels[strip] = u, u.argmax(axis=1)
+            change = np.inf if before is None or before[1].memberships is None else before[1].memberships[strip] - u
+            costs, totals = rule.costs(squared, u, w), rule.weights(u, w).sum(axis=0)
+            return float(np.abs(change).max()), rule.spare(u, w), costs, totals, u[w > 0].max(axis=0, initial=0.0)
+
+        found = self.pool.map(run, blocks(self.n, _STRIP))
+        costs, totals = (np.sum([part[i] for part in found], axis=0) for i in (2, 3))
+        objective = float(costs.sum()) + sum(part[1] for part in found)
+        peaks = np.max([part[4] for part in found], axis=0)
+        return SoftStep(objective, max(part[0] for part in found), labels, U, costs, totals, peaks)
+
+    def soft_centers(self, step: SoftStep[ImplicitCenters], rule: Rule) -> ImplicitCenters:
+        """Means weighted by w u^m."""
+        assert step.memberships is not None
+        return self.weighted_centers(np.ascontiguousarray(rule.weights(step.memberships, self.weight).T))
+
+    def center_distances(self, centers: ImplicitCenters) -> NDArray[np.float64]:
+        """Squared distances between soft centres, shape (k, k)."""
+        assert centers.given is not None
+        scale, _ = centers.affine()
+        cross = (centers.sums @ centers.given.T) * scale * scale[:, None]
+        own = cross.diagonal()
+        return np.maximum(own + own[:, None] - cross - cross.T, 0.0)
+
+    # ---- the objective ------------------------------------------------------------------------------------------
 
     def objective(self, centers: ImplicitCenters) -> float:
         """Kernel objective of the partition."""

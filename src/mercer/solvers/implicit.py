@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer import _core
 from mercer.engine.threads import Threads
-from mercer.gram import Moves, sums_across, sums_of_matrix
+from mercer.gram import sums_across, sums_of_matrix, weighted_sums
 from mercer.kernels import Kernel, KernelRows
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix
@@ -35,7 +36,7 @@ class ImplicitModel:
 
     kernel: Kernel | None
     rows: KernelRows | None
-    members: Moves
+    members: Any
     scale: NDArray[np.float64]
     offset: NDArray[np.float64]
     resolution: float = 0.0
@@ -73,3 +74,13 @@ class ImplicitModel:
         if self.kernel is None or self.rows is None:
             return np.zeros(new.n), sums_of_matrix(new.X, self.members, k, pool)
         return self.kernel.diagonal(new), sums_across(self.kernel, self.rows, self.members, new, k, pool)
+
+
+@dataclass(frozen=True)
+class SoftImplicitModel(ImplicitModel):
+    """Implicit centres of which every training point is a part: `members` is what each gives to each, shape (k, n)."""
+
+    def _sums(self, new: KernelRows, pool: Threads) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self.kernel is None or self.rows is None:
+            return np.zeros(new.n), np.ascontiguousarray(np.asarray((new.X @ self.members.T).T, dtype=np.float64))
+        return self.kernel.diagonal(new), weighted_sums(self.kernel, self.rows, self.members, new, pool)

@@ -19,7 +19,7 @@ from mercer.engine.threads import Threads
 from mercer.features import Nystroem
 from mercer.gram import Gram, MemoryGram, PrecomputedGram
 from mercer.kernels import Kernel, Precomputed
-from mercer.solvers.cmeans import Partition, hard_c_means
+from mercer.solvers.cmeans import Partition, hard_c_means, rounded
 from mercer.solvers.embedded_space import EmbeddedSpace, ExplicitCenters
 from mercer.solvers.gram_space import GramSpace
 from mercer.solvers.seeding import k_means_plus_plus
@@ -96,12 +96,14 @@ def plant(
     if rivals:
         part = rows[: _scored(n_clusters)]
         exact = GramSpace(_gram(kernel, _among(kernel, sample.X, part), pool), total[: len(part)], n_clusters, pool)
-        best = min([best, *rivals], key=lambda found: exact.objective(exact.centers(found.labels[: exact.n].copy())))
+        first = [found.labels[: exact.n].copy() for found in (best, *rivals)]
+        costs = [rounded(exact.objective(exact.centers(labels))) for labels in first]
+        best = (best, *rivals)[int(np.argmin(costs))]
     return Seedling(rows, best.labels, total)
 
 
 def _objective(partition: Partition[ExplicitCenters]) -> float:
-    return partition.objective
+    return rounded(partition.objective)
 
 
 def _scored(n_clusters: int) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.solvers.cmeans import Iteration, Partition, hard_c_means
-from mercer.solvers.seeding import k_means_plus_plus, nearest_of_random_points, random_labels
+from mercer.solvers.cmeans import Iteration, Partition, hard_c_means, rounded
+from mercer.solvers.seeding import k_means_plus_plus, random_labels, random_points
 from mercer.solvers.space import Centers, Labels, Space
 
 Reporter = Callable[[int, int, Iteration], None]
@@ -21,7 +21,8 @@ def starts(space: Space[Centers], init: str, keys: NDArray[np.uint64], seeds: ND
         if init == "random":
             yield random_labels(keys, space.n_clusters, int(seed))
         elif init == "points":
-            yield nearest_of_random_points(space, keys, np.random.default_rng(int(seed)))
+            points = random_points(keys, space.weight, space.n_clusters, np.random.default_rng(int(seed)))
+            yield space.distances_to(points).argmin(axis=0).astype(np.int32)
         else:
             yield k_means_plus_plus(space, order, np.random.default_rng(int(seed)))[0]
 
@@ -39,20 +40,20 @@ def best_partition(
             tol=tol,
             on_iteration=lambda number, record, run=run: report(run, number, record),  # type: ignore[misc]
         )
-        if best is None or found.objective < best.objective:
+        if best is None or rounded(found.objective) < rounded(best.objective):
             best = found
     assert best is not None
     return best
 
 
-def medoids(space: Space[Centers], partition: Partition[Centers]) -> NDArray[np.intp]:
+def medoids(space: Space[Centers], centers: Centers, labels: Labels) -> NDArray[np.intp]:
     """Return the point nearest to each centre among the cluster's own (the papers' pseudo-centre), shape (k,).
 
     An empty cluster has -1.
     """
     heavy = np.flatnonzero(space.weight > 0)
-    labels = partition.labels[heavy].astype(np.min_scalar_type(space.n_clusters))  # sorted in time n if small
-    distances = space.own_distances(partition.centers, partition.labels)[heavy]
+    distances = space.own_distances(centers, labels)[heavy]
+    labels = labels[heavy].astype(np.min_scalar_type(space.n_clusters))  # sorted in time n if small
     order = np.argsort(labels, kind="stable")
     owners, starts = np.unique(labels[order], return_index=True)
     nearest = np.repeat(np.minimum.reduceat(distances[order], starts), np.diff(starts, append=len(order)))

@@ -26,21 +26,23 @@ def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Label
     return (scramble(keys, seed) % np.uint64(n_clusters)).astype(np.int32)
 
 
-def nearest_of_random_points(space: Space[Centers], keys: NDArray[np.uint64], rng: np.random.Generator) -> Labels:
-    """Labels, shape (n,), of the nearest of points drawn by weight, no two of one content (the papers' start).
+def random_points(
+    keys: NDArray[np.uint64], weight: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Points drawn by weight, no two of one content (the papers' first centres), shape (count,) or shorter.
 
     Parameters
     ----------
-    space : Space
     keys : array of shape (n,)
         Content hash of the rows.
+    weight : array of shape (n,)
+    count : int
     rng : Generator
     """
-    rows, total = distinct_rows(keys, space.weight)
+    rows, total = distinct_rows(keys, weight)
     finish = rng.exponential(size=len(rows)) / total  # the first of exponential races: a draw without replacement
-    chosen = rows[np.argsort(finish, kind="stable")[: space.n_clusters]]
-    labels: Labels = space.distances_to(chosen).argmin(axis=0).astype(np.int32)
-    return labels
+    chosen: NDArray[np.intp] = rows[np.argsort(finish, kind="stable")[:count]]
+    return chosen
 
 
 def k_means_plus_plus(

@@ -1,0 +1,300 @@
+"""What the fuzzy and possibilistic estimators share: starts, the fit in a space, new points, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.engine.threads import Threads
+from mercer.estimators import checks
+from mercer.estimators.base import KernelClusterer
+from mercer.estimators.embedded import first_labels, images_of
+from mercer.estimators.exact import first_labels_exact, gram_of
+from mercer.estimators.settings import Data, Fitted, Reporter, Settings
+from mercer.features import CentroidEmbedding, FeatureMap
+from mercer.kernels import Precomputed
+from mercer.planner import Plan
+from mercer.solvers import EmbeddedSpace, GramSpace
+from mercer.solvers.embedded import EmbeddedModel
+from mercer.solvers.embedded_space import ExplicitCenters
+from mercer.solvers.gram_space import ImplicitCenters
+from mercer.solvers.implicit import SoftImplicitModel
+from mercer.solvers.restarts import medoids
+from mercer.solvers.rules import Rule
+from mercer.solvers.seeding import random_points
+from mercer.solvers.soft import SoftIteration, SoftPartition, best_soft_partition
+from mercer.solvers.space import Labels
+from mercer.sources import Matrix, check_weights
+
+_COINCIDENT = 1e-3  # squared distance of two centres over the mean one of points to theirs
+_BLOCK = 1 << 16
+_RUNS = 10
+
+
+class SoftClusteringWarning(UserWarning):
+    """Memberships that say little: centres that coincide, or a cluster without typical points."""
+
+
+@dataclass(frozen=True)
+class Soft:
+    """Where a soft fit ended, beyond what every fit has.
+
+    Attributes
+    ----------
+    memberships : array of shape (n, k) or None
+    rule : Rule
+    peaks : array of shape (k,)
+        Largest membership in each cluster.
+    coincident : int
+        Clusters whose centre coincides with that of another.
+    closest : float
+        Smallest squared distance between two centres, over the mean squared distance of points to their centres.
+    """
+
+    memberships: NDArray[np.floating] | None
+    rule: Rule
+    peaks: NDArray[np.float64]
+    coincident: int
+    closest: float
+
+
+class SoftClusterer(KernelClusterer):
+    """Base of the soft estimators."""
+
+    m: float
+    keep_memberships: bool
+    objective_: float
+
+    _theta: float | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        m = checks.number("m", self.m, 1.0)
+        if m == 1:
+            raise ValueError("m must be above 1; m close to 1 is nearly the hard rule, which KernelKMeans follows")
+        if m * np.log(max(2, self.n_clusters)) >= 600:
+            raise ValueError(f"m={m} is so large that all memberships are equal; useful values lie between 1 and 5")
+        if self.metric == "l1" or self.method == "apnc" or isinstance(self.method, CentroidEmbedding):
+            raise ValueError("soft memberships need squared distances, which APNC and metric='l1' do not give")
+
+    def _membership_bytes(self, X: Matrix, *, exact: bool) -> int:
+        """Memberships; in the feature space itself also distances, and what is given to the centres, old and new."""
+        numbers = X.shape[0] * self.n_clusters
+        return 7 * 8 * numbers if exact else int(X.dtype.itemsize * numbers * bool(self.keep_memberships))
+
+    def _fit_exact(self, data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
+        rows, gram = gram_of(data, plan, pool)
+        space = GramSpace(gram, data.weight, settings.n_clusters, pool)
+        partition = self._run(space, _exact_starts(data, space, settings), settings)
+        given = partition.centers.given
+        assert given is not None
+        kernel = None if isinstance(data.kernel, Precomputed) else data.kernel
+        scale, offset = partition.centers.affine()
+        model = SoftImplicitModel(kernel, rows, given, scale, offset, space.resolution)
+        return self._fitted(space, partition, plan, kernel=data.kernel, model=model)
+
+    def _fit_embedded(
+        self, data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
+    ) -> Fitted:
+        feature_map.learn(data, data.kernel, pool)
+        Y = feature_map.embed_training(data.X, pool)
+        space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y), metric)
+        partition = self._run(space, _embedded_starts(data, space, settings, feature_map), settings)
+        return self._fitted(
+            space,
+            partition,
+            plan,
+            kernel=feature_map.kernel_,
+            model=EmbeddedModel.of(feature_map, space, partition.centers),
+            feature_map=feature_map,
+            centers=partition.centers.means,
+        )
+
+    def _run(self, space: Any, first: Iterable[Any], settings: Settings) -> SoftPartition[Any]:
+        return best_soft_partition(
+            space,
+            first,
+            float(self.m),
+            theta=self._theta,
+            report=settings.report,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            keep=bool(self.keep_memberships),
+        )
+
+    def _fitted(self, space: Any, partition: SoftPartition[Any], plan: Plan, **parts: Any) -> Fitted:
+        last = partition.last
+        between = space.center_distances(partition.centers) + np.diag(np.full(space.n_clusters, np.inf))
+        spread = float(last.costs.sum() / last.totals.sum()) if last.totals.sum() > 0 else 0.0
+        nearest = between.min(axis=1, initial=np.inf)
+        soft = Soft(
+            memberships=last.memberships if self.keep_memberships else None,
+            rule=partition.rule,
+            peaks=last.peaks,
+            coincident=int((nearest <= _COINCIDENT * spread).sum()) if space.n_clusters > 1 else 0,
+            closest=float(nearest.min() / spread) if spread > 0 else 0.0,
+        )
+        return Fitted(
+            labels=last.labels,
+            objective=last.objective,
+            history=partition.history,
+            converged=partition.converged,
+            filled=int(np.count_nonzero(last.totals)),
+            medoids=medoids(space, partition.centers, last.labels),
+            plan=plan,
+            soft=soft,
+            **parts,
+        )
+
+    def _reporter(self) -> Reporter:
+        def report(run: int, number: int, record: SoftIteration) -> None:
+            if self.verbose > 1 or (self.verbose == 1 and record.change <= self.tol):
+                print(
+                    f"run {run + 1}, iteration {number}: objective {record.objective:.6g}, memberships changed by up "
+                    f"to {record.change:.2g}, {record.seconds:.3f} s"
+                )
+
+        return report
+
+    def _set_fitted(self, found: Fitted) -> None:
+        assert found.soft is not None
+        self._rule = found.soft.rule
+        super()._set_fitted(found)
+        self.objective_ = self.__dict__.pop("inertia_")
+        if found.soft.memberships is not None:
+            self.memberships_ = found.soft.memberships
+        elif hasattr(self, "memberships_"):
+            del self.memberships_
+
+    def _warn_about(self, found: Fitted) -> None:
+        assert found.soft is not None
+        if not found.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations (the last one changed "
+                f"a membership by {found.history[-1].change:.2g}). Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if found.filled < self.n_clusters:
+            warnings.warn(
+                f"{self.n_clusters - found.filled} of the {self.n_clusters} clusters have no members at all: the data "
+                "have too few distinct points. Use fewer clusters.",
+                SoftClusteringWarning,
+                stacklevel=4,
+            )
+        elif found.soft.coincident:
+            smaller = 1 + (self.m - 1) / 4
+            warnings.warn(
+                f"{found.soft.coincident} of the {self.n_clusters} centres coincide with another: their squared "
+                f"distance is down to {found.soft.closest:.1e} of that of the points to their centres, so memberships "
+                f"say little. Try a smaller m (m={smaller:.3g}), a larger gamma, or fewer clusters.",
+                SoftClusteringWarning,
+                stacklevel=4,
+            )
+        self._warn_about_peaks(found.soft)
+
+    def _warn_about_peaks(self, soft: Soft) -> None:
+        """Warn about clusters without typical points, where memberships do not add up to 1."""
+
+    # ---- new points ----------------------------------------------------------------------------------------------
+
+    def predict_memberships(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Memberships of the rows of `X` in the clusters, shape (n, n_clusters).
+
+        Not for ``kernel="precomputed"``, where the new points' own k(x, x) are unknown.
+        """
+        data = self._new(X)
+        self._need_distances()
+        out = np.empty((data.shape[0], self.n_clusters), dtype=data.dtype)
+        with Threads(self.n_jobs) as pool:
+            for start in range(0, data.shape[0], _BLOCK):
+                part = slice(start, start + _BLOCK)
+                out[part] = self._rule.memberships(self._model.distances(data[part], pool))
+        return out
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Cluster of largest membership of each row of `X`, shape (n,).
+
+        For ``kernel="precomputed"``, `X` has the kernel values between the new and the training points, and the cluster
+        is that of the nearest centre.
+        """
+        data = self._new(X)
+        if not self._model.knows_distances:
+            with Threads(self.n_jobs) as pool:
+                return self._model.nearest(data, pool)[0]
+        labels: Labels = self.predict_memberships(X).argmax(axis=1).astype(np.int32)
+        return labels
+
+    def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
+        """Minus the objective of the rows of `X` for the centres found."""
+        data = self._new(X)
+        self._need_distances()
+        weight = check_weights(sample_weight, data.shape[0])
+        with Threads(self.n_jobs) as pool:
+            squared = self._model.distances(data, pool)
+        U = self._rule.memberships(squared)
+        return -float(self._rule.costs(squared, U, weight).sum() + self._rule.spare(U, weight))
+
+    def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:
+        """Cluster the rows of `X` and return the cluster of largest membership of each, shape (n_samples,)."""
+        return super().fit_predict(X, sample_weight=sample_weight)
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Cluster the rows of `X`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Or the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 3 counts as three copies of the row, a weight of 0 as none.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, sample_weight=sample_weight)
+
+
+# ---- first centres -------------------------------------------------------------------------------------------------
+
+
+def _embedded_starts(
+    data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap
+) -> Iterator[ExplicitCenters]:
+    if not isinstance(settings.init, str) and np.ndim(settings.init) == 2:
+        points = checks.given_start(settings.init, data, space.n_clusters)
+        yield space.centers_at(images_of(points, space, feature_map))
+    elif isinstance(settings.init, str) and settings.init == "points":
+        for chosen in _drawn(data, settings):
+            yield space.centers_at(space.Y[chosen])
+    else:
+        for labels in first_labels(data, space, settings, feature_map):
+            yield space.centers(labels)
+
+
+def _exact_starts(data: Data, space: GramSpace, settings: Settings) -> Iterator[ImplicitCenters]:
+    if not isinstance(settings.init, str) and np.ndim(settings.init) == 2:
+        points = checks.given_start(settings.init, data, space.n_clusters)
+        images = data.kernel.rows(points)
+        sums = data.kernel(points, data.X).astype(np.float64)
+        yield ImplicitCenters(sums, np.ones(len(points)), data.kernel.diagonal(images))
+    elif isinstance(settings.init, str) and settings.init == "points":
+        for chosen in _drawn(data, settings):
+            yield space.centers_at(chosen)
+    else:
+        for labels in first_labels_exact(data, space, settings):
+            yield space.centers(labels)
+
+
+def _drawn(data: Data, settings: Settings) -> Iterator[NDArray[np.intp]]:
+    for seed in settings.seeds(_RUNS if settings.n_init is None else settings.n_init):
+        chosen = random_points(data.keys, data.weight, settings.n_clusters, np.random.default_rng(int(seed)))
+        yield np.resize(chosen, settings.n_clusters)  # some twice, if there are fewer distinct rows

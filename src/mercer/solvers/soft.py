@@ -1,0 +1,162 @@
+"""The soft c-means loop: fuzzy and possibilistic memberships, in any space.
+
+Each iteration: (1) memberships from the distances to the centres, (2) stop if none changed by more than `tol`,
+(3) centres to the means weighted by w u^m. A last pass takes the memberships of the last centres, so that the two
+match. The objective never rises for a positive semidefinite kernel.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.solvers.rules import Rule
+from mercer.solvers.space import Centers, Labels
+
+_TIE = 1e-6  # share of the objective: runs that differ by less found the same, and the first is taken
+
+
+@dataclass(frozen=True)
+class SoftIteration:
+    """What happened in one iteration: objective, largest change of a membership, seconds it took."""
+
+    objective: float
+    change: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SoftStep(Generic[Centers]):
+    """Memberships from distances to centres, and what one pass knows of them.
+
+    Attributes
+    ----------
+    objective : float
+    change : float
+        Largest difference of a membership from the step before; infinite for the first.
+    labels : array of shape (n,)
+        Largest membership.
+    memberships : array of shape (n, k) or None
+        If they are kept; the next step overwrites them.
+    costs, totals, peaks : array of shape (k,)
+        Of each cluster: sum of w u^m d, sum of w u^m, largest membership.
+    centers : Centers or None
+        The new centres, where the same pass gives them.
+    """
+
+    objective: float
+    change: float
+    labels: Labels
+    memberships: NDArray[np.floating] | None
+    costs: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    peaks: NDArray[np.float64]
+    centers: Centers | None = None
+
+
+class SoftSpace(Protocol[Centers]):
+    """What the soft loop needs of a space."""
+
+    n_clusters: int
+
+    def soft_step(
+        self, centers: Centers, rule: Rule, before: tuple[Centers, SoftStep[Centers]] | None, *, keep: bool
+    ) -> SoftStep[Centers]:
+        """Memberships for `centers`; `before` is the step before with its centres, `keep` whether to keep all n k."""
+
+    def soft_centers(self, step: SoftStep[Centers], rule: Rule) -> Centers:
+        """Means weighted by w u^m."""
+
+    def center_distances(self, centers: Centers) -> NDArray[np.float64]:
+        """Squared distances between centres, shape (k, k)."""
+
+
+@dataclass(frozen=True)
+class SoftPartition(Generic[Centers]):
+    """Where a run ended: memberships of the last centres, and how it got there."""
+
+    rule: Rule
+    centers: Centers
+    last: SoftStep[Centers]
+    converged: bool
+    history: tuple[SoftIteration, ...]
+
+
+def soft_c_means(
+    space: SoftSpace[Centers],
+    rule: Rule,
+    centers: Centers,
+    *,
+    max_iter: int,
+    tol: float,
+    keep: bool = True,
+    on_iteration: Callable[[int, SoftIteration], None] = lambda number, iteration: None,
+) -> SoftPartition[Centers]:
+    """Alternate between memberships and centres, from given centres.
+
+    Parameters
+    ----------
+    space : SoftSpace
+    rule : Rule
+    centers : Centers
+    max_iter : int
+    tol : float
+        Stop when no membership changed by more.
+    keep : bool
+        Whether all memberships are kept.
+    on_iteration : callable
+        Called with the iteration's number and its record.
+    """
+    history, converged = list[SoftIteration](), False
+    before: tuple[Centers, SoftStep[Centers]] | None = None
+    for number in range(1, max_iter + 1):
+        started = time.perf_counter()
+        # 1.
+        step = space.soft_step(centers, rule, before, keep=keep)
+        # 2. and 3.
+        converged = step.change <= tol
+        before = centers, step
+        centers = space.soft_centers(step, rule) if step.centers is None else step.centers
+        history.append(SoftIteration(step.objective, step.change, time.perf_counter() - started))
+        on_iteration(number, history[-1])
+        if converged:
+            break
+    last = space.soft_step(centers, rule, before, keep=keep)
+    return SoftPartition(rule, centers, last, converged, tuple(history))
+
+
+def best_soft_partition(
+    space: SoftSpace[Centers],
+    first: Iterable[Centers],
+    m: float,
+    *,
+    theta: float | None,
+    report: Callable[[int, int, SoftIteration], None],
+    **settings: Any,
+) -> SoftPartition[Centers]:
+    """Run from every start and keep the lowest objective; then typicalities from there, if `theta` is given.
+
+    The widths are ``nu_c = theta sum w u^m d / sum w u^m`` of the fuzzy run (Krishnapuram & Keller 1993).
+    """
+    runs = 0
+
+    def run(rule: Rule, centers: Centers) -> SoftPartition[Centers]:
+        nonlocal runs
+        number, runs = runs, runs + 1
+        return soft_c_means(space, rule, centers, on_iteration=lambda i, record: report(number, i, record), **settings)
+
+    best: SoftPartition[Centers] | None = None
+    for centers in first:
+        found = run(Rule(m), centers)
+        if best is None or found.last.objective < best.last.objective * (1 - _TIE):
+            best = found
+    assert best is not None
+    if theta is None:
+        return best
+    widths = np.divide(best.last.costs, best.last.totals, out=np.zeros(space.n_clusters), where=best.last.totals > 0)
+    return run(Rule(m, theta * widths), best.centers)
