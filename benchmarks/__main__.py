@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ("core", "exact", "embedded", "recipe", "l1", "scaling", "papers")
+ALL = ("core", "exact", "embedded", "recipe", "l1", "scaling", "soft", "papers")
 
 
 def main(names: list[str]) -> int:

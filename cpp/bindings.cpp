@@ -290,9 +290,8 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
   task.weights = optional_data(weights, n, "one weight per point is needed");
   task.labels = optional_data(labels, n, "labels is too short");
   if (memberships) {
-    require_rows(*memberships, n, task.k, "memberships must be (n, k)");
-    require(n < 2 || Index(memberships->stride(0)) == task.k, "memberships must be contiguous");
-    task.memberships = memberships->data();
+    require_rows(*memberships, task.k, n, "memberships must be (k, n)");
+    task.memberships = memberships->data(), task.ld = row_stride(*memberships);
   }
   set_sums(task.sums, task.totals, sums, totals, task.k, d);
   task.costs = optional_data(costs, task.k, "costs is too short");

@@ -111,14 +111,12 @@ template <class T> struct Best { // per point of a panel: the best score, the ce
 // machine can have on the way at once.
 constexpr Index stretch = 64; // features between fetches
 template <class T> struct Ahead {
-  const T *at, *end;
-  Index step;
-  Ahead(const AssignTask<T>& task, Index next, Index block, Index count) : at(nullptr), end(nullptr), step(0) {
-    if (task.points.indptr || task.shifts || next >= task.points.n) return;
-    const Index rows = task.points.n - next < block ? task.points.n - next : block;
-    at = task.points.data + next * task.points.stride, end = at + rows * task.points.stride;
-    const Index tiles = ((task.k + max_rows - 1) / max_rows) * ((count + panel_width<T> - 1) / panel_width<T>);
-    const Index fetches = tiles * ((task.points.d + stretch - 1) / stretch);
+  const T *at = nullptr, *end = nullptr;
+  Index step = 0;
+  Ahead(const Rows<T>& points, Index next, Index block, Index fetches) {
+    if (points.indptr || next >= points.n) return;
+    const Index rows = points.n - next < block ? points.n - next : block;
+    at = points.data + next * points.stride, end = at + rows * points.stride;
     step = ((end - at) / (fetches ? fetches : 1) / line + 1) * line;
   }
   void fetch() {
@@ -278,7 +276,9 @@ template <class T> AssignResult assign(const AssignTask<T>& task) {
         best[b].score[v] = best[b].second[v] = splat<T>(-std::numeric_limits<T>::infinity()),
         best[b].label[v] = ivec<T>{};
     }
-    Ahead<T> ahead(task, next, block, count);
+    const Index tiles = ((task.k + max_rows - 1) / max_rows) * ((count + width - 1) / width);
+    // points passed over by their bounds leave no telling which come next
+    Ahead<T> ahead(task.points, task.shifts ? task.points.n : next, block, tiles * ((d + stretch - 1) / stretch));
     if (task.metric == Metric::l1)
       task.gaps ? nearest<Larger, true, T>(task, centers, count, best, ahead)
                 : nearest<Larger, false, T>(task, centers, count, best, ahead);
@@ -294,16 +294,22 @@ template <class T> AssignResult assign(const AssignTask<T>& task) {
 
 // ---- soft memberships -----------------------------------------------------------------------------------------
 
-constexpr Index soft_panels = 4;
-template <class T> constexpr Index soft_points = soft_panels * panel_width<T>;
+constexpr Index most_soft_panels = 16;
 
 template <class T> inline Index padded(Index d) { return (d + panel_width<T> - 1) / panel_width<T> * panel_width<T>; }
 
-// distances and weights (k x points each), the same of the step before, the packed points, and the points again as
-// padded rows
-template <class T> Index soft_scratch(Index k, Index d) {
-  return soft_points<T> * (4 * k + (d ? d : 1) + padded<T>(d));
+// Numbers of scratch for each point: distances and memberships, the same of the step before, the packed point, and the
+// point again as a padded row.
+template <class T> inline Index soft_numbers(Index k, Index d) { return 4 * k + (d ? d : 1) + padded<T>(d); }
+
+// Points of a block: many, so that the rows of the next are fetched in time, but no more than fit in half a megabyte.
+template <class T> inline Index soft_points(Index k, Index d) {
+  const Index fit = (Index(1) << 19) / (Index(sizeof(T)) * panel_width<T> * soft_numbers<T>(k, d));
+  return panel_width<T> * (fit < 1 ? 1 : fit > most_soft_panels ? most_soft_panels : fit);
 }
+template <class T> Index soft_scratch(Index k, Index d) { return soft_points<T>(k, d) * soft_numbers<T>(k, d); }
+
+constexpr Index some_points = 32; // between fetches of what comes next
 
 template <class T> inline vec<T> power(vec<T> v, T exponent) { // v >= 0; 0 and what is below it in the log domain: 0
   if (exponent == T(1)) return v;
@@ -362,14 +368,15 @@ template <class T> inline void memberships(const SoftTask<T>& task, const T* D, 
     store<T>(U + c * ld, u);
     total += u;
   }
-  for (Index c = 0; c < task.k; c++) store<T>(U + c * ld, load<T>(U + c * ld) / total);
+  const vec<T> share = T(1) / total;
+  for (Index c = 0; c < task.k; c++) store<T>(U + c * ld, load<T>(U + c * ld) * share);
 }
 
 // Squared distances of a block of points to all centres: D[c][point].
 template <class T>
 inline void distances(const SoftTask<T>& task, const T* of, const T* half, Index first, Index count, const T* packed,
-                      T* D) {
-  const Index width = panel_width<T>;
+                      T* D, Ahead<T>& ahead) {
+  const Index width = panel_width<T>, ld = soft_points<T>(task.k, task.points.d);
   const Rows<T> centers = center_rows<T>(of, task.k, task.points.d);
   for (Index j = 0; j < count; j += width) {
     T norms[panel_width<T>] = {};
@@ -377,11 +384,14 @@ inline void distances(const SoftTask<T>& task, const T* of, const T* half, Index
     for_even_groups(task.k, [&](auto R, Index c) {
       constexpr int r = decltype(R)::value;
       Tile<T, r, 2> acc{};
-      accumulate<Dot>(centers, c, packed + j * task.points.d, width, acc);
+      for (Index t = 0; t < task.points.d; t += stretch) {
+        accumulate<Dot>(columns_from(centers, t, stretch), c, packed + j * task.points.d + t * width, width, acc);
+        ahead.fetch();
+      }
       for (int row = 0; row < r; row++)
         for (int v = 0; v < 2; v++) {
           const vec<T> d2 = load<T>(norms + v * lanes<T>) - (acc.at[row][v] - half[c + row]) * T(2);
-          store<T>(D + (c + row) * soft_points<T> + j + v * lanes<T>, maximum<T>(d2, vec<T>{}));
+          store<T>(D + (c + row) * ld + j + v * lanes<T>, maximum<T>(d2, vec<T>{}));
         }
     });
   }
@@ -389,7 +399,7 @@ inline void distances(const SoftTask<T>& task, const T* of, const T* half, Index
 
 // Nearest by membership, the lower of equals.
 template <class T> inline void label(const SoftTask<T>& task, Index first, Index count, const T* U) {
-  constexpr Index ld = soft_points<T>;
+  const Index ld = soft_points<T>(task.k, task.points.d);
   for (Index q = 0; q < count; q += lanes<T>) {
     vec<T> most = load<T>(U + q);
     ivec<T> best{};
@@ -399,38 +409,51 @@ template <class T> inline void label(const SoftTask<T>& task, Index first, Index
       most = select<T>(better, u, most);
       best = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c) : best;
     }
-    for (Index h = 0; h < lanes<T> && q + h < count; h++) task.labels[first + q + h] = int32_t(best[h]);
+    typedef int32_t label_vector __attribute__((vector_size(4 * lanes<T>)));
+    const label_vector labels = __builtin_convertvector(best, label_vector);
+    const Index left = count - q < lanes<T> ? count - q : lanes<T>;
+    std::memcpy(task.labels + first + q, &labels, sizeof(int32_t) * left);
   }
 }
 
 // Keep the memberships, and the largest change of one.
 template <class T> inline void keep(const SoftTask<T>& task, Index first, Index count, const T* U, SoftResult& result) {
-  double change = result.change;
-  for (Index q = 0; q < count; q++) {
-    T* kept = task.memberships + (first + q) * task.k;
-    for (Index c = 0; c < task.k; c++) {
-      const T u = U[c * soft_points<T> + q];
-      const double moved = std::abs(double(u) - double(kept[c]));
-      change = moved > change ? moved : change;
-      kept[c] = u;
+  const Index ld = soft_points<T>(task.k, task.points.d);
+  vec<T> change{};
+  double rest = result.change;
+  for (Index c = 0; c < task.k; c++) {
+    const T* now = U + c * ld;
+    T* kept = task.memberships + c * task.ld + first;
+    Index q = 0;
+    for (; q + lanes<T> <= count; q += lanes<T>) {
+      const vec<T> u = load<T>(now + q);
+      change = maximum<T>(change, absolute<T>(u - load<T>(kept + q)));
+      store<T>(kept + q, u);
+    }
+    for (; q < count; q++) {
+      const double moved = std::abs(double(now[q] - kept[q]));
+      rest = moved > rest ? moved : rest;
+      kept[q] = now[q];
     }
   }
-  result.change = change;
+  for (int q = 0; q < lanes<T>; q++) rest = double(change[q]) > rest ? double(change[q]) : rest;
+  result.change = rest;
 }
 
 // The largest difference between memberships U and those of the step before, which are computed again.
 template <class T>
 inline void compare(const SoftTask<T>& task, Index first, Index count, const T* packed, const T* U, T* old_D, T* old_U,
                     SoftResult& result) {
-  constexpr Index ld = soft_points<T>;
+  const Index ld = soft_points<T>(task.k, task.points.d);
   SoftTask<T> before = task;
   before.nu = task.old_nu;
-  distances<T>(task, task.old_centers, task.old_half, first, count, packed, old_D);
+  Ahead<T> nothing(task.points, task.points.n, 0, 0);
+  distances<T>(task, task.old_centers, task.old_half, first, count, packed, old_D, nothing);
   for (Index q = 0; q < count; q += lanes<T>) memberships<T>(before, old_D + q, old_U + q, ld);
   double change = result.change;
   for (Index c = 0; c < task.k; c++)
     for (Index q = 0; q < count; q++) {
-      const double moved = std::abs(double(U[c * ld + q]) - double(old_U[c * ld + q]));
+      const double moved = std::abs(double(U[c * ld + q] - old_U[c * ld + q]));
       change = moved > change ? moved : change;
     }
   result.change = change;
@@ -440,8 +463,8 @@ inline void compare(const SoftTask<T>& task, Index first, Index count, const T* 
 template <class T>
 inline void weigh(const SoftTask<T>& task, const Raise<T>& raise, Index first, Index count, const T* D, T* U,
                   SoftResult& result) {
-  constexpr Index ld = soft_points<T>;
-  T weights[soft_points<T>] = {};
+  const Index ld = soft_points<T>(task.k, task.points.d);
+  T weights[most_soft_panels * panel_width<T>] = {};
   for (Index q = 0; q < count; q++) weights[q] = task.weights ? task.weights[first + q] : T(1);
   for (Index c = 0; c < task.k; c++) {
     vec<double> total{}, cost{}, spare{};
@@ -470,17 +493,21 @@ inline void weigh(const SoftTask<T>& task, const Raise<T>& raise, Index first, I
   }
 }
 
-// sums[c] += sum over the block's points of W[c][point] * row
+// sums[c] += sum over the block's points of W[c][point] * row; rows are `ld` apart and may be read beyond their ends.
 template <class T>
-inline void add_weighted_rows(const SoftTask<T>& task, double scale, Index count, const T* W, const T* rows) {
-  const Index d = task.points.d, ld = padded<T>(d);
-  Rows<T> weights = center_rows<T>(W, task.k, soft_points<T>);
+inline void add_weighted_rows(const SoftTask<T>& task, double scale, Index count, const T* W, const T* rows, Index ld,
+                              Ahead<T>& ahead) {
+  const Index d = task.points.d;
+  Rows<T> weights = center_rows<T>(W, task.k, soft_points<T>(task.k, d));
   weights.d = count;
   for (Index j = 0; j < d; j += panel_width<T>)
     for_even_groups(task.k, [&](auto R, Index c) {
       constexpr int r = decltype(R)::value;
       Tile<T, r, 2> acc{};
-      accumulate<Dot>(weights, c, rows + j, ld, acc);
+      for (Index q = 0; q < count; q += some_points) {
+        accumulate<Dot>(columns_from(weights, q, some_points), c, rows + q * ld + j, ld, acc);
+        ahead.fetch();
+      }
       for (int row = 0; row < r; row++) {
         T sum[panel_width<T>];
         for (int v = 0; v < 2; v++) store<T>(sum + v * lanes<T>, acc.at[row][v]);
@@ -504,7 +531,7 @@ template <class T> inline void copy_rows(const Rows<T>& rows, Index i, Index cou
 }
 
 template <class T> SoftResult soft_step(const SoftTask<T>& task) {
-  const Index d = task.points.d, n = task.points.n, width = panel_width<T>, block = soft_points<T>;
+  const Index d = task.points.d, n = task.points.n, width = panel_width<T>, block = soft_points<T>(task.k, d);
   T *D = task.scratch, *U = D + block * task.k, *old_D = U + block * task.k, *old_U = old_D + block * task.k;
   T *packed = old_U + block * task.k, *rows = packed + block * (d ? d : 1);
   const Raise<T> raise(task.m, task.k, !task.nu);
@@ -514,14 +541,26 @@ template <class T> SoftResult soft_step(const SoftTask<T>& task) {
     if (count < block) std::memset(D, 0, sizeof(T) * 2 * block * task.k);
     for (Index j = 0; j < count; j += width)
       pack_features<T>(task.points, first + j, count - j < width ? count - j : width, width, packed + j * d);
-    distances<T>(task, task.centers, task.half, first, count, packed, D);
-    for (Index q = 0; q < count; q += lanes<T>) memberships<T>(task, D + q, U + q, block);
+    const Index tiles = ((task.k + max_rows - 1) / max_rows) * ((count + width - 1) / width);
+    const Index more = (d + width - 1) / width * ((task.k + max_rows - 1) / max_rows) * (block / some_points);
+    Ahead<T> ahead(task.points, first + block, block, tiles * ((d + stretch - 1) / stretch) + block / lanes<T> + more);
+    distances<T>(task, task.centers, task.half, first, count, packed, D, ahead);
+    for (Index q = 0; q < count; q += lanes<T>) {
+      memberships<T>(task, D + q, U + q, block);
+      ahead.fetch();
+    }
     if (task.labels) label<T>(task, first, count, U);
     if (task.memberships) keep<T>(task, first, count, U, result);
     else if (task.old_centers) compare<T>(task, first, count, packed, U, old_D, old_U, result);
     weigh<T>(task, raise, first, count, D, U, result);
-    copy_rows<T>(task.points, first, count, rows);
-    add_weighted_rows<T>(task, raise.scale, count, U, rows);
+    const Index behind = (n - first - count) * task.points.stride;
+    if (!task.points.indptr && behind >= panel_width<T>) { // the rows are where they are, with more behind them
+      const Index ld = task.points.stride;
+      add_weighted_rows<T>(task, raise.scale, count, U, task.points.data + first * ld, ld, ahead);
+    } else {
+      copy_rows<T>(task.points, first, count, rows);
+      add_weighted_rows<T>(task, raise.scale, count, U, rows, padded<T>(d), ahead);
+    }
   }
   return result;
 }

@@ -71,7 +71,8 @@ template <class T> struct SoftTask {
   // The centres of the step before, or null: memberships that are not kept are then computed again to tell the change.
   const T *old_centers, *old_half, *old_nu;
   const T* weights;   // (n,) or null
-  T* memberships;     // (n, k) or null; in: previous, out: new
+  T* memberships;     // (k, n), or null; in: previous, out: new
+  Index ld;           // between the rows of memberships
   int32_t* labels;    // (n,) or null
   double *sums, *totals; // (k, d), (k,) added to
   double *costs;         // (k,) w u^m d2, added to; or null

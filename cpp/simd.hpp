@@ -241,5 +241,38 @@ template <class T, int s> [[gnu::always_inline]] inline void transpose_stage(vec
 // v[i][j] <-> v[j][i]; inlined, so that v stays in registers
 template <class T> [[gnu::always_inline]] inline void transpose(vec<T> (&v)[lanes<T>]) { transpose_stage<T, 1>(v); }
 
+// A square of numbers, column by column: out[j * step + i] = rows[i][j].
+template <class T> [[gnu::always_inline]] inline void transpose_rows(const T* const (&rows)[lanes<T>], T* out, int64_t step) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same<T, float>::value) { // quarters of rows are loaded in place: half the shuffles are left
+    for (int g = 0; g < 16; g += 4) {
+      __m512 v[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; i++) {
+        v[i] = _mm512_castps128_ps512(_mm_loadu_ps(rows[i] + g));
+        v[i] = _mm512_mask_broadcast_f32x4(v[i], 0x00f0, _mm_loadu_ps(rows[i + 4] + g));
+        v[i] = _mm512_mask_broadcast_f32x4(v[i], 0x0f00, _mm_loadu_ps(rows[i + 8] + g));
+        v[i] = _mm512_mask_broadcast_f32x4(v[i], 0xf000, _mm_loadu_ps(rows[i + 12] + g));
+      }
+      const __m512d low[2] = {_mm512_castps_pd(_mm512_unpacklo_ps(v[0], v[1])),
+                              _mm512_castps_pd(_mm512_unpacklo_ps(v[2], v[3]))};
+      const __m512d high[2] = {_mm512_castps_pd(_mm512_unpackhi_ps(v[0], v[1])),
+                               _mm512_castps_pd(_mm512_unpackhi_ps(v[2], v[3]))};
+      _mm512_storeu_ps(out + g * step, _mm512_castpd_ps(_mm512_unpacklo_pd(low[0], low[1])));
+      _mm512_storeu_ps(out + (g + 1) * step, _mm512_castpd_ps(_mm512_unpackhi_pd(low[0], low[1])));
+      _mm512_storeu_ps(out + (g + 2) * step, _mm512_castpd_ps(_mm512_unpacklo_pd(high[0], high[1])));
+      _mm512_storeu_ps(out + (g + 3) * step, _mm512_castpd_ps(_mm512_unpackhi_pd(high[0], high[1])));
+    }
+    return;
+  }
+#endif
+  vec<T> square[lanes<T>];
+#pragma GCC unroll 16
+  for (int q = 0; q < lanes<T>; q++) square[q] = load<T>(rows[q]);
+  transpose<T>(square);
+#pragma GCC unroll 16
+  for (int q = 0; q < lanes<T>; q++) store<T>(out + q * step, square[q]);
+}
+
 } // namespace MERCER_ISA
 } // namespace mercer

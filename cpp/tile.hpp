@@ -185,20 +185,21 @@ template <class T, class At> inline void pack_rows(const Rows<T>& rows, At&& at,
   }
   for (Index c = 0; c < width; c += L) {
     Index t = 0;
-    if (count - c >= L) {
+    if (count - c >= L && rows.d >= L) {
       const T* x[L];
       for (int q = 0; q < L; q++) x[q] = rows.data + at(c + q) * rows.stride;
-      for (; t + L <= rows.d; t += L) {
-        vec<T> square[L];
+      const auto square_at = [&](Index t) {
+        const T* from[L];
 #pragma GCC unroll 16
         for (int q = 0; q < L; q++) {
-          square[q] = load<T>(x[q] + t);
-          __builtin_prefetch(x[q] + L * rows.stride + t); // short strided streams: the hardware sees none of them coming
+          from[q] = x[q] + t;
+          __builtin_prefetch(from[q] + L * rows.stride); // short strided streams: the hardware sees none of them coming
         }
-        transpose<T>(square);
-#pragma GCC unroll 16
-        for (int q = 0; q < L; q++) store<T>(out + (t + q) * width + c, square[q]);
-      }
+        transpose_rows<T>(from, out + t * width + c, width);
+      };
+      for (; t + L <= rows.d; t += L) square_at(t);
+      if (t < rows.d) square_at(rows.d - L); // some columns again, in less time than the rest one by one
+      t = rows.d;
     }
     for (; t < rows.d; t++)
       for (Index q = 0; q < L; q++)

@@ -165,7 +165,7 @@ def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True,
     dtype, (k, d) = C.dtype, C.shape
     labels = np.full(rows.n, -1, dtype=np.int32) if keep else None
     kept = np.zeros((rows.n, k)) if memberships is None else memberships
-    kept = kept.astype(dtype) if keep else None
+    kept = np.array(kept.T, dtype=dtype, order="C") if keep else None
     sums, totals = empty_sums(k, d) if sums is None else sums
     scratch = np.full(_core.soft_scratch(k, d, dtype.itemsize), np.nan, dtype=dtype)
     point_norms = (norms(rows, 2, dtype) + residual).astype(dtype)
@@ -174,4 +174,5 @@ def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True,
     objective, change = _core.soft_step(
         rows, point_norms, C, half_norms(C), nu, m, weights, kept, labels, sums, totals, scratch, costs, peaks, *before
     )
+    kept = None if kept is None else kept.T
     return Softened(objective, change, kept, labels, sums, totals, costs, peaks)

@@ -76,7 +76,7 @@ def valid_calls(dtype):
             "norms": ones(N),
             "nu": ones(K),
             "m": 2.0,
-            "memberships": ones(N, K),
+            "memberships": ones(K, N),
             "labels": ones(N, dtype=np.int32),
             "scratch": ones(_core.soft_scratch(K, D, itemsize)),
             "costs": ones(K, dtype=np.float64),

@@ -106,7 +106,7 @@ def test_memberships_in_and_out(dtype, possibilistic, m, n, k, seed):
     nu = rng.uniform(0.5, 5, k).astype(dtype) if possibilistic else None
     before = rng.random((n, k)).astype(dtype)
     first = soft_step(rows, C, m, nu=nu, memberships=before)
-    assert first.change == np.abs(first.memberships.astype(np.float64) - before).max()
+    assert first.change == np.abs(first.memberships - before).max()
     again = soft_step(rows, C, m, nu=nu, memberships=first.memberships)
     assert again.change == 0
     bare = soft_step(rows, C, m, nu=nu, keep=False)

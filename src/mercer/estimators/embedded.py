@@ -73,7 +73,7 @@ def fit_embedded(
     """Learn the map, embed all rows, cluster the coordinates."""
     feature_map.learn(data, data.kernel, pool)
     Y = feature_map.embed_training(data.X, pool)
-    space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y), metric)
+    space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y, pool), metric)
     partition = best_partition(
         space,
         first_labels(data, space, settings, feature_map),
@@ -90,7 +90,7 @@ def fit_more(
     """Go on from a model with a batch of new rows; those it was made from stay in their clusters."""
     feature_map, past = model.feature_map, Past(model.centers, model.constant)
     Y = feature_map.embed(X, pool)
-    space = EmbeddedSpace(Y, weight, settings.n_clusters, pool, feature_map.leave(X, Y), model.metric, past)
+    space = EmbeddedSpace(Y, weight, settings.n_clusters, pool, feature_map.leave(X, Y, pool), model.metric, past)
     first = [space.nearest(model.centers)[0]]
     partition = best_partition(space, first, max_iter=settings.max_iter, tol=settings.tol, report=settings.report)
     return _fitted(space, partition, feature_map, plan, None)

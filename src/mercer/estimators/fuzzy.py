@@ -39,7 +39,7 @@ class KernelFuzzyCMeans(SoftClusterer):
         A run ends when no membership changes by more.
     keep_memberships : bool, default=True
         Whether all n_samples x n_clusters are kept. Without them an approximate fit takes no memory beyond the
-        coordinates, but half as long again: the change is then told by computing those of the step before once more.
+        coordinates, but twice as long: the change is then told by computing those of the step before once more.
     verbose : int, default=0
         1 prints a line for each run, 2 also for each iteration.
 

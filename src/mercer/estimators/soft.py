@@ -104,7 +104,7 @@ class SoftClusterer(KernelClusterer):
     ) -> Fitted:
         feature_map.learn(data, data.kernel, pool)
         Y = feature_map.embed_training(data.X, pool)
-        space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y), metric)
+        space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y, pool), metric)
         partition = self._run(space, _embedded_starts(data, space, settings, feature_map), settings)
         return self._fitted(
             space,

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.kernels import Kernel, KernelRows, Precomputed, make_kernel
-from mercer.sources import Matrix, Sample, check_weights, require_finite
+from mercer.sources import Matrix, Sample, check_weights, core_rows, require_finite
 
 _BLOCK_VALUES = 1 << 20  # input and output values of a block of rows
 
@@ -103,7 +104,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         data = self._validate(X, reset=False)
         with Threads(self.n_jobs) as pool:
-            return self.leave(data, self.embed(data, pool) if Y is None else Y)
+            return self.leave(data, self.embed(data, pool) if Y is None else Y, pool)
 
     # ---- what estimators call -----------------------------------------------------------------------------------
 
@@ -132,13 +133,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Coordinates of the rows the map was learned from."""
         return self.embed(X, pool)
 
-    def leave(self, X: Matrix, Y: Matrix) -> NDArray[np.float64]:
+    def leave(self, X: Matrix, Y: Matrix, pool: Threads) -> NDArray[np.float64]:
         """Residual of validated rows; zero for a map whose coordinates do not estimate kernel values."""
         if not self.geometric:
             return np.zeros(X.shape[0])
-        squares = Y.multiply(Y).sum(axis=1) if hasattr(Y, "multiply") else np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
-        diagonal = self.kernel_.diagonal(self.kernel_.rows(X, like=self._like))
-        return np.asarray(diagonal - np.asarray(squares, dtype=np.float64).ravel())
+        out: NDArray[np.float64] = self.kernel_.diagonal(self.kernel_.rows(X, like=self._like))
+
+        rows, squares = core_rows(Y), np.empty(Y.shape[0], dtype=Y.dtype)
+        parts = blocks(Y.shape[0], max(256, _BLOCK_VALUES // (1 + Y.shape[1])))
+        pool.map(lambda part: _core.norms(rows.slice(part.start, part.stop), 2, squares[part]), parts)
+        return out - squares
 
     @property
     def has_own_kernel(self) -> bool:

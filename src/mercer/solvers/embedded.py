@@ -80,5 +80,5 @@ class EmbeddedModel:
 
     def _space(self, X: Matrix) -> EmbeddedSpace:
         Y = self.feature_map.embed(X, _SERIAL)
-        residual = self.feature_map.leave(X, Y) if self.knows_distances else None
+        residual = self.feature_map.leave(X, Y, _SERIAL) if self.knows_distances else None
         return EmbeddedSpace(Y, np.ones(X.shape[0]), len(self.centers.totals), _SERIAL, residual, self.metric)

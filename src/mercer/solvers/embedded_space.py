@@ -218,8 +218,13 @@ class EmbeddedSpace:
 
         def run(part: slice) -> None:
             own, Y = labels[part], self.Y[part]
-            cross = Y.multiply(means[own]).sum(axis=1) if is_sparse(Y) else np.einsum("ij,ij->i", Y, means[own])
-            out[part] = self.norms[part] - 2 * np.asarray(cross).ravel() + squares[own]
+            if is_sparse(Y):
+                cross = np.asarray(Y.multiply(means[own]).sum(axis=1)).ravel()
+            elif len(means) < self.p:  # products with all centres, in less time than a copy of each point's own
+                cross = (Y @ means.T)[np.arange(len(own)), own]
+            else:
+                cross = np.einsum("ij,ij->i", Y, means[own])
+            out[part] = self.norms[part] - 2 * cross + squares[own]
 
         self.pool.map(run, self.blocks)
         return out if self.residual is None else out + self.residual
@@ -255,28 +260,40 @@ class EmbeddedSpace:
         means, half = self._soft_centers(centers)
         nu = None if rule.nu is None else rule.nu.astype(dtype)
         old: tuple[NDArray[Any] | None, ...] = (None, None, None)
-        U = before[1].memberships if before is not None else np.zeros((self.n, k), dtype) if keep else None
+        U = before[1].memberships if before is not None else np.zeros((k, self.n), dtype).T if keep else None
         if before is not None and U is None:
             old = (*self._soft_centers(before[0]), nu)
-        labels = np.empty(self.n, dtype=np.int32)
-        norms = self._norms_with_residual
+        labels, size, tasks = np.empty(self.n, dtype=np.int32), self._soft_scratch, len(self._soft_parts)
+        sums, totals, costs = np.zeros((tasks, k, self.p)), np.zeros((tasks, k)), np.zeros((tasks, k))
+        peaks = np.zeros((tasks, k), dtype)
 
-        def run(part: slice) -> tuple[tuple[float, float], tuple[NDArray[Any], ...]]:
-            sums, totals, costs = np.zeros((k, self.p)), np.zeros(k), np.zeros(k)
-            peaks, buffer = np.zeros(k, dtype), scratch(_core.soft_scratch(k, self.p, dtype.itemsize), dtype)
+        def run(task: int) -> tuple[float, float]:
+            part, rows, norms, weight = self._soft_parts[task]
+            kept, out = None if U is None else U.T[:, part], (sums[task], totals[task], scratch(size, dtype))
+            points = rows, norms, means, half, nu, rule.m, weight
+            return _core.soft_step(*points, kept, labels[part], *out, costs[task], peaks[task], *old)
+
+        found = self.pool.map(run, range(tasks))
+        objective = sum(part[0] for part in found)
+        change = max(part[1] for part in found) if before is not None else np.inf
+        new = ExplicitCenters(sums.sum(axis=0), totals.sum(axis=0))
+        highest = peaks.max(axis=0).astype(np.float64)
+        return SoftStep(float(objective), float(change), labels, U, costs.sum(axis=0), new.totals, highest, new)
+
+    @cached_property
+    def _soft_scratch(self) -> int:
+        return _core.soft_scratch(self.n_clusters, self.p, self.Y.dtype.itemsize)
+
+    @cached_property
+    def _soft_parts(self) -> list[tuple[slice, _core.Rows, NDArray[Any], NDArray[Any] | None]]:
+        """What each task of a soft step looks at: where it is, its points, their norms with residual, their weights."""
+        norms = self.norms if self.residual is None else (self.norms + self.residual).astype(self.Y.dtype)
+
+        def of(part: slice) -> tuple[slice, _core.Rows, NDArray[Any], NDArray[Any] | None]:
             weight = None if self.weights is None else self.weights[part]
-            points = self.rows.slice(part.start, part.stop), norms[part], means, half, nu, rule.m, weight
-            kept = None if U is None else U[part]
-            out = _core.soft_step(*points, kept, labels[part], sums, totals, buffer, costs, peaks, *old)
-            return out, (sums, totals, costs, peaks)
+            return part, self.rows.slice(part.start, part.stop), norms[part], weight
 
-        found = self.pool.map(run, self.blocks)
-        objective = sum(out[0] for out, _ in found)
-        change = max((out[1] for out, _ in found), default=0.0) if before is not None else np.inf
-        sums, totals, costs = (np.sum([parts[i] for _, parts in found], axis=0) for i in range(3))
-        peaks = np.max([parts[3] for _, parts in found], axis=0).astype(np.float64)
-        new = ExplicitCenters(sums, totals)
-        return SoftStep(float(objective), float(change), labels, U, costs, totals, peaks, new)
+        return [of(part) for part in self.blocks]
 
     def soft_centers(self, step: SoftStep[ExplicitCenters], rule: Rule) -> ExplicitCenters:
         """Return the centres of the step."""
@@ -288,12 +305,6 @@ class EmbeddedSpace:
         means = centers.means.astype(self.Y.dtype)
         half = np.einsum("ij,ij->i", means, means, dtype=np.float64) / 2
         return means, np.where(centers.totals > 0, half, np.finfo(self.Y.dtype).max / 16).astype(self.Y.dtype)
-
-    @cached_property
-    def _norms_with_residual(self) -> NDArray[Any]:
-        if self.residual is None:
-            return self.norms
-        return np.asarray((self.norms + self.residual).astype(self.Y.dtype))
 
     def center_distances(self, centers: ExplicitCenters) -> NDArray[np.float64]:
         """Squared distances between centres, shape (k, k)."""

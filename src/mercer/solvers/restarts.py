@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.threads import blocks
 from mercer.solvers.cmeans import Iteration, Partition, hard_c_means, rounded
 from mercer.solvers.seeding import k_means_plus_plus, random_labels, random_points
 from mercer.solvers.space import Centers, Labels, Space
 
 Reporter = Callable[[int, int, Iteration], None]
+_BLOCK = 1 << 16
 
 
 def starts(space: Space[Centers], init: str, keys: NDArray[np.uint64], seeds: NDArray[np.integer]) -> Iterator[Labels]:
@@ -51,13 +53,22 @@ def medoids(space: Space[Centers], centers: Centers, labels: Labels) -> NDArray[
 
     An empty cluster has -1.
     """
-    heavy = np.flatnonzero(space.weight > 0)
-    distances = space.own_distances(centers, labels)[heavy]
-    labels = labels[heavy].astype(np.min_scalar_type(space.n_clusters))  # sorted in time n if small
-    order = np.argsort(labels, kind="stable")
-    owners, starts = np.unique(labels[order], return_index=True)
-    nearest = np.repeat(np.minimum.reduceat(distances[order], starts), np.diff(starts, append=len(order)))
-    candidates = order[distances[order] == nearest]
-    out = np.full(space.n_clusters, -1, dtype=np.intp)
-    out[owners] = heavy[candidates[np.unique(labels[candidates], return_index=True)[1]]]
-    return out
+    k, distances = space.n_clusters, space.own_distances(centers, labels)
+
+    def of_block(part: slice) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+        """Least distance to each centre in a block, and the first point that has it."""
+        least, where = np.full(k, np.inf), np.full(k, -1, dtype=np.intp)
+        heavy = np.flatnonzero(space.weight[part] > 0)
+        own, away = labels[part][heavy].astype(np.min_scalar_type(k)), distances[part][heavy]
+        order = np.argsort(own, kind="stable")  # in time n for few clusters
+        owners, starts = np.unique(own[order], return_index=True)
+        if len(owners):
+            least[owners] = np.minimum.reduceat(away[order], starts)
+            nearest = np.flatnonzero(away == least[own])[::-1]
+            where[own[nearest]] = heavy[nearest] + part.start
+        return least, where
+
+    found = space.pool.map(of_block, blocks(len(labels), _BLOCK))
+    best = np.argmin([least for least, _ in found], axis=0)
+    chosen: NDArray[np.intp] = np.array([where for _, where in found])[best, np.arange(k)]
+    return chosen

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from mercer.solvers.space import Centers, Labels, Space
 from mercer.sources import distinct_rows, scramble
 
+_CONTENTS = 8192
+
 
 def random_labels(keys: NDArray[np.uint64], n_clusters: int, seed: int) -> Labels:
     """Uniform random labels, shape (n,): equal keys get equal labels.
@@ -31,6 +33,8 @@ def random_points(
 ) -> NDArray[np.intp]:
     """Points drawn by weight, no two of one content (the papers' first centres), shape (count,) or shorter.
 
+    Beyond some thousands they are drawn from a sample of the contents.
+
     Parameters
     ----------
     keys : array of shape (n,)
@@ -39,7 +43,8 @@ def random_points(
     count : int
     rng : Generator
     """
-    rows, total = distinct_rows(keys, weight)
+    seed = int(rng.integers(2**62))
+    rows, total = distinct_rows(scramble(keys, seed), weight, max(_CONTENTS, 4 * count))
     finish = rng.exponential(size=len(rows)) / total  # the first of exponential races: a draw without replacement
     chosen: NDArray[np.intp] = rows[np.argsort(finish, kind="stable")[:count]]
     return chosen

@@ -8,6 +8,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.threads import Threads
+
 Labels = NDArray[np.int32]
 Centers = TypeVar("Centers")
 
@@ -28,6 +30,7 @@ class Space(Protocol[Centers]):
     n : int
         Number of points.
     n_clusters : int
+    pool : Threads
     weight : array of shape (n,)
         Sample weights, float64.
     held : array of shape (n_clusters,)
@@ -40,6 +43,7 @@ class Space(Protocol[Centers]):
 
     n: int
     n_clusters: int
+    pool: Threads
     weight: NDArray[np.float64]
     held: NDArray[np.bool_]
     resolution: float
