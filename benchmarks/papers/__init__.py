@@ -13,11 +13,17 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import mercer
-from mercer import KernelKMeans, datasets, metrics
+from benchmarks.papers.curves import show_curve
+from mercer import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, datasets, metrics
 
 FOLDER = Path(__file__).parent
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
-_SCORES = {"nmi": metrics.normalized_mutual_info, "accuracy": metrics.clustering_accuracy}
+_SCORES = {
+    "nmi": metrics.normalized_mutual_info,
+    "accuracy": metrics.clustering_accuracy,
+    "purity": metrics.purity,
+}
+_ESTIMATORS = {"fuzzy": KernelFuzzyCMeans, "possibilistic": KernelPossibilisticCMeans}
 
 
 def load(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -25,6 +31,9 @@ def load(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     if data["name"] == "rings":
         X, y = datasets.make_rings(data["rows"], factor=data["factor"], noise=data["noise"], random_state=0)
         return X.astype(np.float32), y
+    if data["name"] == "mammals":
+        X, y = datasets.make_mammals(data["rows"], random_state=0)
+        return (X - X.min()) / (X.max() - X.min()), y
     X, y = datasets.load(data["name"], return_X_y=True, scale=data.get("scale"))
     if "rows" in data:
         some = np.random.default_rng(0).choice(len(X), data["rows"], replace=False)
@@ -56,7 +65,8 @@ def score_once(table: dict[str, Any], row: dict[str, Any], X: np.ndarray, y: np.
         parameters = common | row.get("parameters", {})
         if "map" in row:
             parameters["method"] = make_map(row, common, seed, alone=False)
-        labels = KernelKMeans(table["n_clusters"], random_state=seed, **parameters).fit_predict(X)
+        estimator = _ESTIMATORS.get(row.get("estimator", "hard"), KernelKMeans)
+        labels = estimator(table["n_clusters"], random_state=seed, **parameters).fit_predict(X)
     return _SCORES[table["score"]](y, labels) * (100 if table.get("percent") else 1)
 
 
@@ -67,6 +77,9 @@ def show_table(table: dict[str, Any]) -> bool:
     print(f"  {'':24} {'published':>10} {'ours':>9} {'sd':>7} {'seconds':>8}")
     reached = True
     for row in table["row"]:
+        if row.get("printed"):
+            print(f"  {row['label']:24} {row['published']:10.4g}  as printed")
+            continue
         started = time.perf_counter()
         scores = [score_once(table, row, X, y, seed) for seed in range(table["runs"])]
         seconds = (time.perf_counter() - started) / table["runs"]
@@ -94,4 +107,6 @@ def main(names: list[str] | None = None) -> bool:
             print(f"\n==== {paper['title']}\n{paper['note']}")
             for table in paper["table"]:
                 reached &= show_table(table)
+            for curve in paper.get("curve", []):
+                reached &= show_curve(curve, *load(curve["data"]))
     return reached
