@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -240,27 +240,6 @@ class SoftClusterer(KernelClusterer):
             squared = self._model.distances(data, pool)
         U = self._rule.memberships(squared)
         return -float(self._rule.costs(squared, U, weight).sum() + self._rule.spare(U, weight))
-
-    def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:
-        """Cluster the rows of `X` and return the cluster of largest membership of each, shape (n_samples,)."""
-        return super().fit_predict(X, sample_weight=sample_weight)
-
-    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Cluster the rows of `X`.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Or the kernel matrix (n_samples, n_samples) for ``kernel="precomputed"``.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 3 counts as three copies of the row, a weight of 0 as none.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, sample_weight=sample_weight)
 
 
 # ---- first centres -------------------------------------------------------------------------------------------------
