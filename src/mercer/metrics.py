@@ -378,6 +378,7 @@ def xie_beni(
     X = _rows(X, "X")
     U, weight = _memberships(memberships, sample_weight)
     check_consistent_length(X, U)
+    U = U[:, (U[weight > 0] > 0).any(axis=0)]  # a cluster without members has no centre
     if U.shape[1] < 2:
         raise ValueError("the Xie-Beni index compares centres: at least two clusters are needed")
     rule, parameters = (

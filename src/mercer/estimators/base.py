@@ -23,10 +23,17 @@ from mercer.kernels import Precomputed, make_kernel
 from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
 from mercer.solvers.space import Labels
-from mercer.sources import Matrix, check_weights, content_hash, require_finite
+from mercer.sources import Matrix, canonical, check_weights, content_hash, is_sparse, require_finite
 
 _METHODS = ("auto", "exact", *METHODS)
 _INITS = ("k-means++", "random", "points")
+
+
+_NOT_COPIES = 1e-4  # share of the resolution: below it, the points are copies of their centres
+
+
+class KernelPrecisionWarning(UserWarning):
+    """Distances are lost in the rounding of the kernel values."""
 
 
 class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -83,7 +90,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
         data = validate_data(self, X, reset=reset, ensure_all_finite=False, **kinds)
         require_finite(data, self.n_jobs, type(self).__name__)
-        return data
+        return canonical(data)
 
     def _check_parameters(self) -> None:
         checks.integer("n_clusters", self.n_clusters, 1)
@@ -91,7 +98,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             checks.choice("method", self.method, _METHODS)
         checks.integer("max_iter", self.max_iter, 1)
         checks.number("tol", self.tol, 0.0)
-        checks.integer("verbose", int(self.verbose), 0)
+        checks.integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         if self.n_init != "auto":
             checks.integer("n_init", self.n_init, 1)
         if self.n_components is not None:
@@ -111,13 +118,17 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             plan = self._exact_plan(X, pool, reasons)
             checks.choice("metric", self.metric, ("auto", "l2"))
             data = self._data(X, weight, pool)
-            self._training = (data, seed)
+            data.kernel.check(data.X)
+            self._keep_training(data, seed)
             return self._fit_exact(data, self._settings(seed), plan, pool)
         metric = metric_code(self.metric, feature_map)
         plan = self._embedded_plan(feature_map, X, pool, reasons)
         data = self._data(X, weight, pool, feature_map)
-        self._training = (data, seed)
+        self._keep_training(data, seed)
         return self._fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
+
+    def _keep_training(self, data: Data, seed: int) -> None:
+        """Keep what is needed of the training data after the fit: nothing."""
 
     def _fit_exact(self, data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
         return fit_exact(data, settings, plan, pool)
@@ -168,7 +179,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _settings(self, seed: int) -> Settings:
         return Settings(
             n_clusters=self.n_clusters,
-            init=self.init,
+            init=self.init.toarray() if is_sparse(self.init) else self.init,
             n_init=None if self.n_init == "auto" else int(self.n_init),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -242,6 +253,13 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             elif hasattr(self, name):
                 delattr(self, name)
         self._warn_about(found)
+        if _NOT_COPIES * found.resolution < abs(found.spread) < found.resolution:
+            warnings.warn(
+                f"The points are about as far from their centres (squared distance {found.spread:.2g} on average) as "
+                f"kernel values of their size are rounded ({found.resolution:.2g}). Give float64, or centre the data.",
+                KernelPrecisionWarning,
+                stacklevel=3,
+            )
 
     def _warn_about(self, found: Fitted) -> None:
         if found.filled < self.n_clusters:
@@ -296,6 +314,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
         """Distances in feature space (not squared) from each row of `X` to the centres, shape (n, n_clusters).
 
+        Infinite to a cluster that is empty. With ``metric="l1"``, the square roots of l1 distances between coordinates.
         Not for ``kernel="precomputed"``, where the new points' own k(x, x) are unknown.
         """
         data = self._new(X)
@@ -311,7 +330,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the weighted sum of squared distances of the rows of `X` to their nearest centres."""
+        """Minus the weighted sum of squared (or l1) distances of the rows of `X` to their nearest centres."""
         data = self._new(X)
         self._need_distances()
         weight = check_weights(sample_weight, data.shape[0])

@@ -111,6 +111,8 @@ def _fitted(
         filled=int(np.count_nonzero(partition.centers.totals)),
         medoids=medoids,
         plan=plan,
+        spread=partition.objective / float(space.weight.sum()) if space.past is None else 0.0,
+        resolution=space.resolution,
         kernel=feature_map.kernel_,
         model=EmbeddedModel.of(feature_map, space, partition.centers),
         feature_map=feature_map,

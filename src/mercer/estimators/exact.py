@@ -46,6 +46,8 @@ def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitt
         filled=int(np.count_nonzero(partition.centers.totals)),
         medoids=medoids(space, partition.centers, partition.labels),
         plan=plan,
+        spread=partition.objective / float(space.weight.sum()),
+        resolution=space.resolution,
         kernel=data.kernel,
         model=ImplicitModel(kernel, rows, members, *partition.centers.affine(), space.resolution),
     )

@@ -13,7 +13,7 @@ from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.base import KernelClusterer
 from mercer.estimators.embedded import fit_more
-from mercer.estimators.settings import Fitted
+from mercer.estimators.settings import Data, Fitted
 from mercer.features import FeatureMap
 from mercer.kernels import Kernel, Precomputed
 from mercer.solvers.certificate import Certificate, certify
@@ -254,6 +254,9 @@ class KernelKMeans(KernelClusterer):
         if not hasattr(self, "_certificate"):
             self._certificate = self._certify()
         return self._certificate
+
+    def _keep_training(self, data: Data, seed: int) -> None:
+        self._training = (data, seed)
 
     def _certify(self) -> Certificate:
         feature_map = getattr(self, "feature_map_", None)

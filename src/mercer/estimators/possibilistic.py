@@ -16,6 +16,7 @@ from mercer.features import FeatureMap
 from mercer.kernels import Kernel
 
 _TYPICAL = 0.5
+_LARGEST = 1e9
 
 
 class KernelPossibilisticCMeans(SoftClusterer):
@@ -149,8 +150,11 @@ class KernelPossibilisticCMeans(SoftClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if checks.number("theta", self.theta, 0.0) == 0:
+        theta = checks.number("theta", self.theta, 0.0)
+        if theta == 0:
             raise ValueError("theta must be above 0: with widths of zero a point is typical of its own place only")
+        if theta > _LARGEST:
+            raise ValueError(f"theta must be at most {_LARGEST:g}: all points are typical of all clusters")
 
     def _set_fitted(self, found: Fitted) -> None:
         assert found.soft is not None

@@ -77,3 +77,5 @@ class Fitted:
     feature_map: FeatureMap | None = None
     centers: NDArray[np.float64] | None = None
     soft: Any = None
+    spread: float = 0.0  # mean squared distance of points to their centres
+    resolution: float = 0.0  # squared distances below it are rounding

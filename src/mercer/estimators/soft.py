@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class SoftClusterer(KernelClusterer):
         m = checks.number("m", self.m, 1.0)
         if m == 1:
             raise ValueError("m must be above 1; m close to 1 is nearly the hard rule, which KernelKMeans follows")
-        if m * np.log(max(2, self.n_clusters)) >= 600:
+        if m * math.log(max(2, self.n_clusters)) >= 600:
             raise ValueError(f"m={m} is so large that all memberships are equal; useful values lie between 1 and 5")
         if self.metric == "l1" or self.method == "apnc" or isinstance(self.method, CentroidEmbedding):
             raise ValueError("soft memberships need squared distances, which APNC and metric='l1' do not give")
@@ -149,6 +150,8 @@ class SoftClusterer(KernelClusterer):
             medoids=medoids(space, partition.centers, last.labels),
             plan=plan,
             soft=soft,
+            spread=spread,
+            resolution=space.resolution,
             **parts,
         )
 

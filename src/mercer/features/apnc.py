@@ -86,10 +86,11 @@ class CentroidEmbedding(FeatureMap):
 
     def size(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Coordinates and landmarks."""
-        return self.n_components, min(self.n_landmarks, shape[0])
+        columns = at_least_one("n_components", self.n_components)
+        return columns, min(at_least_one("n_landmarks", self.n_landmarks), shape[0])
 
     def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
-        if not 0 < self.fraction <= 1:
+        if not isinstance(self.fraction, (int, float)) or not 0 < self.fraction <= 1:
             raise ValueError(f"fraction must lie above 0 and be at most 1, got {self.fraction!r}")
         columns = at_least_one("n_components", self.n_components)
         count = at_least_one("n_landmarks", self.n_landmarks)

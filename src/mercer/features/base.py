@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.kernels import Kernel, KernelRows, Precomputed, make_kernel
-from mercer.sources import Matrix, Sample, check_weights, core_rows, require_finite
+from mercer.sources import Matrix, Sample, canonical, check_weights, core_rows, require_finite
 
 _BLOCK_VALUES = 1 << 20  # input and output values of a block of rows
 
@@ -111,6 +111,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def learn(self, sample: Sample, kernel: Kernel, pool: Threads) -> None:
         """Fit to validated rows with a given kernel."""
         self._check_kernel(kernel)
+        kernel.check(sample.X)
         self.kernel_ = kernel
         self.gamma_ = getattr(kernel, "gamma", None)
         self.n_features_in_ = sample.X.shape[1]
@@ -175,7 +176,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
         data = validate_data(self, X, reset=reset, ensure_all_finite=False, **kinds)
         require_finite(data, self.n_jobs, type(self).__name__)
-        return data
+        return canonical(data)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the map was learned: a fit that was refused leaves none."""

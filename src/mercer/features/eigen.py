@@ -81,7 +81,8 @@ class KernelEigen(FeatureMap):
 
     def size(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Coordinates, and all rows."""
-        return self.rank, shape[0] if shape[0] <= _WRITE_OUT else 0
+        rank = at_least_one("rank", self.rank)
+        return rank, shape[0] if shape[0] <= max(_WRITE_OUT, 8 * rank) else 0
 
     def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         X, weight = sample.X, sample.weight

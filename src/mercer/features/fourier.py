@@ -26,6 +26,7 @@ from mercer.sources import Matrix, Sample
 
 _BLOCK_VALUES = 1 << 19
 _SAMPLINGS = ("iid", "orthogonal")
+_AT_ONCE = 4
 
 
 class RandomFourier(FeatureMap):
@@ -94,7 +95,8 @@ class RandomFourier(FeatureMap):
 
     def size(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Coordinates; no rows are kept."""
-        return self.n_components + 1, 0
+        count = at_least_one("n_components", self.n_components) + 1
+        return count, 0 if self.singular_vectors is False else 2 * count
 
     def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         if self.sampling not in _SAMPLINGS:
@@ -120,9 +122,10 @@ class RandomFourier(FeatureMap):
             Y = self._features(X[part]).astype(np.float64)
             return np.asarray(Y.T @ (Y * weight[part, None]))
 
-        gram = np.zeros((self._n_features_out, self._n_features_out))
-        for product in pool.map(part_of, blocks(X.shape[0], self._rows)):
-            gram += product
+        gram, parts = np.zeros((self._n_features_out, self._n_features_out)), blocks(X.shape[0], self._rows)
+        for first in range(0, len(parts), _AT_ONCE):  # each gives a matrix as large as the sum
+            for product in pool.map(part_of, parts[first : first + _AT_ONCE]):
+                gram += product
         size = len(gram)
         values, vectors = linalg.eigh(gram, subset_by_index=(size - count, size - 1))
         kept = values > 1e-12 * values[-1]

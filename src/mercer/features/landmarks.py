@@ -17,11 +17,11 @@ from scipy import linalg
 from mercer import _core
 from mercer.engine.memory import scratch
 from mercer.kernels import Kernel, KernelRows, Precomputed
-from mercer.sources import Matrix, Sample, core_rows, distinct_rows, is_sparse, scramble
+from mercer.sources import Matrix, Sample, canonical, core_rows, distinct_rows, is_sparse, scramble
 
 RULES = ("uniform", "kmeans", "leverage", "pivoted-cholesky")
 _CANDIDATES = 8192
-_SCORED = 1024  # rows whose leverage is computed, in the cube of their number
+LEVERAGE_ROWS = 1024  # rows whose leverage is computed, in the cube of their number
 _KMEANS_ITERATIONS = 10
 
 
@@ -61,7 +61,7 @@ def _given(points: Any, kernel: Kernel, X: Matrix) -> KernelRows:
         if indices.ndim != 1 or indices.dtype.kind not in "iu":
             raise ValueError("with a precomputed kernel, landmarks are given as an array of positions")
         return kernel.select(X, indices)
-    points = points if is_sparse(points) else np.asarray(points)
+    points = canonical(points.tocsr()) if is_sparse(points) else np.asarray(points)
     if points.ndim != 2 or points.shape[1] != X.shape[1] or points.shape[0] == 0:
         raise ValueError(f"landmarks have shape {points.shape}; expected (at least 1, {X.shape[1]})")
     return kernel.rows(points.astype(X.dtype, copy=False))
@@ -98,7 +98,7 @@ def _leverage(
     kernel: Kernel, rows: KernelRows, weight: NDArray[np.float64], count: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Draw in proportion to ridge leverage scores, with the ridge at which they add up to the number of landmarks."""
-    few = np.arange(min(rows.n, max(_SCORED, 3 * count)))
+    few = np.arange(min(rows.n, max(LEVERAGE_ROWS, 3 * count)))
     root = np.sqrt(weight[few])
     values, vectors = linalg.eigh(kernel.square(rows.take(few)) * root * root[:, None])
     values = np.maximum(values, 0.0)

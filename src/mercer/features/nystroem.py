@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.engine.threads import Threads
 from mercer.features.base import FeatureMap
-from mercer.features.landmarks import choose_landmarks
+from mercer.features.landmarks import LEVERAGE_ROWS, choose_landmarks
 from mercer.features.spectrum import check_rank, spectrum
 from mercer.kernels import Factor, Kernel, KernelRows
 from mercer.sources import Sample
@@ -89,9 +89,15 @@ class Nystroem(FeatureMap):
 
     def size(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Coordinates (at most) and landmarks."""
-        count = int(self.n_components) if isinstance(self.landmarks, str) else len(np.asarray(self.landmarks))
+        given: Any = self.landmarks
+        if isinstance(given, str):
+            count = at_least_one("n_components", self.n_components)
+        else:
+            count = given.shape[0] if hasattr(given, "shape") else len(given)
         count = min(count, shape[0])
-        return min(count, self.rank) if isinstance(self.rank, (int, np.integer)) else count, count
+        scored = isinstance(given, str) and given == "leverage"
+        factored = min(shape[0], max(LEVERAGE_ROWS, 3 * count)) if scored else count
+        return min(count, self.rank) if isinstance(self.rank, (int, np.integer)) else count, factored
 
     def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         check_rank(self.rank)

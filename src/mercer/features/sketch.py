@@ -95,7 +95,8 @@ class OnePassSketch(FeatureMap):
 
     def size(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Coordinates and the columns of the sketch; no landmarks."""
-        return self.rank + 4 * (self.rank + self.oversample), 0
+        rank = at_least_one("rank", self.rank)
+        return rank + 4 * (rank + at_least_one("oversample", self.oversample)), 0
 
     def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         X, keys = sample.X, sample.keys

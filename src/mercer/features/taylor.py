@@ -74,7 +74,8 @@ class TaylorFeatures(FeatureMap):
 
     def size(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Coordinates; no rows are kept."""
-        return comb(shape[1] + self.degree, self.degree), 0
+        degree = at_least_one("degree", self.degree)
+        return comb(shape[1] + degree, degree), 0
 
     def _learn(self, sample: Sample, seed: int, pool: Threads) -> None:
         X = sample.X

@@ -141,6 +141,9 @@ class Kernel(ABC):
         """Prepare the rows of `X`; with `like`, in the same way as those."""
         return KernelRows(X)
 
+    def check(self, X: Matrix) -> None:  # noqa: B027
+        """Refuse data whose kernel values cannot be had: too large for their precision, or not a kernel matrix."""
+
     def keys(self, X: Matrix) -> NDArray[np.uint64]:
         """Return what tells the rows of `X` apart, shape (n,): equal rows have equal keys, and draws go by them."""
         return content_hash(X)
@@ -215,6 +218,18 @@ class CompiledKernel(Kernel):
 
     def _origin(self, X: Matrix) -> NDArray[Any] | None:
         return None
+
+    def check(self, X: Matrix) -> None:
+        """No kernel value is larger than the largest k(x, x), if the kernel is positive semidefinite."""
+        if self.geometry == "distance":
+            return
+        with np.errstate(over="ignore"):
+            most = float(np.abs(self.diagonal(self.rows(X))).max(initial=0.0))
+        if not most <= float(np.finfo(X.dtype).max):
+            raise ValueError(
+                f"values of {self!r} overflow {X.dtype}: k(x, x) is up to {most:.3g}. Scale the data, choose a smaller "
+                "gamma or degree, or give float64"
+            )
 
     def panels(self, rows: KernelRows) -> Panels:
         """Pack rows into the core's panels."""

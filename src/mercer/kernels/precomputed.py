@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from mercer.kernels.base import Kernel, KernelRows, Panels
 from mercer.sources import Matrix, is_sparse
 
+_LOOKED_AT = 512
+_ROUNDING = {4: 1e-4, 8: 1e-8}  # asymmetry of a product of matrices, relative to the largest value
+
 
 class _SelectedRows(KernelRows):
     """Some of the training points, which are known by their positions only."""
@@ -29,6 +32,21 @@ class Precomputed(Kernel):
     """A kernel matrix: "rows" are rows of kernel values between a point and all training points."""
 
     name: ClassVar[str] = "precomputed"
+
+    def check(self, X: Matrix) -> None:
+        """A kernel matrix is square and symmetric: the latter is looked at on some of its rows and columns."""
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"a precomputed kernel matrix must be square (n_samples, n_samples); this one has shape {X.shape}"
+            )
+        some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _LOOKED_AT)).astype(np.intp)
+        part = X[some][:, some]
+        part = part.toarray() if is_sparse(part) else part
+        if np.abs(part - part.T).max() > _ROUNDING[X.dtype.itemsize] * np.abs(part).max():
+            raise ValueError(
+                "the precomputed kernel matrix is not symmetric. Symmetrise it with (K + K.T) / 2 if that is rounding, "
+                "or check that it compares the same points on both sides"
+            )
 
     def keys(self, X: Matrix) -> NDArray[np.uint64]:
         """Positions: there are no rows to tell apart."""

@@ -233,7 +233,7 @@ class EmbeddedSpace:
         """Squared distances (l1 distances) of all points to all centres, shape (n, k); infinite where empty."""
         means = centers.means
         if self.metric == 1:
-            return _where_filled(cdist(self.Y, means, "cityblock"), centers)
+            return _where_filled(cdist(self.Y.toarray() if is_sparse(self.Y) else self.Y, means, "cityblock"), centers)
         cross = np.asarray(self.Y @ means.T)
         squared = self.norms[:, None] - 2 * cross + np.einsum("ij,ij->i", means, means)
         squared[squared <= self.resolution] = 0.0

@@ -150,7 +150,9 @@ class GramSpace:
     def soft_centers(self, step: SoftStep[ImplicitCenters], rule: Rule) -> ImplicitCenters:
         """Means weighted by w u^m."""
         assert step.memberships is not None
-        return self.weighted_centers(np.ascontiguousarray(rule.weights(step.memberships, self.weight).T))
+        given = np.ascontiguousarray(rule.weights(step.memberships, self.weight).T)
+        largest = given.max(axis=1, keepdims=True)  # with a large m, u^m is below what float32 can hold
+        return self.weighted_centers(np.divide(given, largest, out=given, where=largest > 0))
 
     def center_distances(self, centers: ImplicitCenters) -> NDArray[np.float64]:
         """Squared distances between soft centres, shape (k, k)."""

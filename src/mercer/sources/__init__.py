@@ -3,6 +3,7 @@
 from mercer.sources.rows import (
     Matrix,
     Sample,
+    canonical,
     content_hash,
     core_rows,
     distinct_rows,
@@ -15,6 +16,7 @@ from mercer.sources.weights import check_weights
 __all__ = [
     "Matrix",
     "Sample",
+    "canonical",
     "check_weights",
     "content_hash",
     "core_rows",

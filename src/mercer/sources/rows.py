@@ -34,6 +34,14 @@ def is_sparse(X: Matrix) -> bool:
     return bool(sparse.issparse(X))
 
 
+def canonical(X: Matrix) -> Matrix:
+    """Return CSR rows with each column once and in order, as a copy if they were not; dense rows as they are."""
+    if is_sparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def core_rows(X: Matrix) -> _core.Rows:
     """View of the rows of ``X``, shape (n, d), for the core: no copy when the columns are contiguous and aligned.
 
@@ -45,9 +53,7 @@ def core_rows(X: Matrix) -> _core.Rows:
     if not is_sparse(X):
         as_it_is = X.strides[1] == X.itemsize and X.flags.aligned
         return _core.dense_rows(X if as_it_is else np.array(X, order="C"))
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     indices = np.ascontiguousarray(X.indices, dtype=np.int32)
     return _core.csr_rows(np.ascontiguousarray(X.indptr, dtype=np.int64), indices, X.data, X.shape[1])
 

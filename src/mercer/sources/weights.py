@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_LEAST, _MOST = 1e-20, 1e20  # sums of weighted coordinates stay within the range of float32
+
 
 def check_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Check sample weights, shape (n,); None is all ones, a number is that for all."""
@@ -24,4 +26,10 @@ def check_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
         raise ValueError(f"sample_weight must not be negative; the weight of row {row} is {weight.min()}")
     if not (weight > 0).any():
         raise ValueError("sample_weight is zero for every row: there is nothing to cluster")
+    least, most = weight[weight > 0].min(), weight.max()
+    if least < _LEAST or most > _MOST:
+        raise ValueError(
+            f"sample_weight goes from {least:.3g} to {most:.3g}: scale the weights so that they are zero or lie "
+            f"between {_LEAST:g} and {_MOST:g}"
+        )
     return weight
