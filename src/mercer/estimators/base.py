@@ -29,7 +29,7 @@ _METHODS = ("auto", "exact", *METHODS)
 _INITS = ("k-means++", "random", "points")
 
 
-_NOT_COPIES = 1e-4  # share of the resolution: below it, the points are copies of their centres
+_NOT_COPIES = 0.03  # share of the resolution: below it, points may be copies of their centres
 
 
 class KernelPrecisionWarning(UserWarning):
@@ -253,7 +253,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             elif hasattr(self, name):
                 delattr(self, name)
         self._warn_about(found)
-        if _NOT_COPIES * found.resolution < abs(found.spread) < found.resolution:
+        lost = found.spread / found.resolution if found.resolution > 0 else 1.0
+        if _NOT_COPIES < lost < 1:
             warnings.warn(
                 f"The points are about as far from their centres (squared distance {found.spread:.2g} on average) as "
                 f"kernel values of their size are rounded ({found.resolution:.2g}). Give float64, or centre the data.",
