@@ -272,7 +272,7 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
                                      Vector<double> totals, Vector<T> scratch, const Optional<Vector<double>>& costs,
                                      const Optional<Vector<T>>& peaks, const Optional<Matrix<const T>>& old_centers,
                                      const Optional<Vector<const T>>& old_half,
-                                     const Optional<Vector<const T>>& old_nu) {
+                                     const Optional<Vector<const T>>& old_nu, const Optional<Vector<T>>& own) {
   const Index n = points.rows.n, d = points.rows.d;
   SoftTask<T> task{};
   task.points = points.rows, task.k = centers.shape(0), task.m = m;
@@ -295,6 +295,8 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
   }
   set_sums(task.sums, task.totals, sums, totals, task.k, d);
   task.costs = optional_data(costs, task.k, "costs is too short");
+  task.own = optional_data(own, n, "own is too short");
+  require(!task.own || task.labels, "own distances come with labels");
   task.peaks = optional_data(peaks, task.k, "peaks is too short");
   require(bool(old_centers) == bool(old_half) && (!old_nu || old_centers), "old centres come with their halves");
   require(!old_centers || bool(old_nu) == bool(nu), "both steps must follow one rule");
@@ -371,7 +373,7 @@ template <class T> void bind(nb::module_& m, const char* rows_name) {
         "labels"_a.noconvert().none(), "sums"_a.noconvert(), "totals"_a.noconvert(), "scratch"_a.noconvert(),
         "costs"_a.noconvert() = nb::none(), "peaks"_a.noconvert() = nb::none(),
         "old_centers"_a.noconvert() = nb::none(), "old_half"_a.noconvert() = nb::none(),
-        "old_nu"_a.noconvert() = nb::none());
+        "old_nu"_a.noconvert() = nb::none(), "own"_a.noconvert() = nb::none());
   m.def("segment", &segment<T>, "by_rows"_a, "tile"_a.noconvert(), "position"_a.noconvert(), "old"_a.noconvert(),
         "new"_a.noconvert(), "weight"_a.noconvert(), "F"_a.noconvert());
   m.def("hadamard", &hadamard<T>, "a"_a.noconvert());

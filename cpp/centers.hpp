@@ -397,22 +397,24 @@ inline void distances(const SoftTask<T>& task, const T* of, const T* half, Index
   }
 }
 
-// Nearest by membership, the lower of equals.
-template <class T> inline void label(const SoftTask<T>& task, Index first, Index count, const T* U) {
+// Nearest by membership, the lower of equals, and how far away that centre is.
+template <class T> inline void label(const SoftTask<T>& task, Index first, Index count, const T* D, const T* U) {
   const Index ld = soft_points<T>(task.k, task.points.d);
   for (Index q = 0; q < count; q += lanes<T>) {
-    vec<T> most = load<T>(U + q);
+    vec<T> most = load<T>(U + q), own = load<T>(D + q);
     ivec<T> best{};
     for (Index c = 1; c < task.k; c++) {
       const vec<T> u = load<T>(U + c * ld + q);
       const ivec<T> better = u > most;
       most = select<T>(better, u, most);
+      own = select<T>(better, load<T>(D + c * ld + q), own);
       best = better ? ivec<T>{} + decltype(ivec<T>{}[0])(c) : best;
     }
     typedef int32_t label_vector __attribute__((vector_size(4 * lanes<T>)));
     const label_vector labels = __builtin_convertvector(best, label_vector);
     const Index left = count - q < lanes<T> ? count - q : lanes<T>;
     std::memcpy(task.labels + first + q, &labels, sizeof(int32_t) * left);
+    if (task.own) std::memcpy(task.own + first + q, &own, sizeof(T) * left);
   }
 }
 
@@ -429,6 +431,7 @@ template <class T> inline void keep(const SoftTask<T>& task, Index first, Index 
       const vec<T> u = load<T>(now + q);
       change = maximum<T>(change, absolute<T>(u - load<T>(kept + q)));
       store<T>(kept + q, u);
+      __builtin_prefetch(kept + q + ld, 1, 2); // of the next block: many short streams
     }
     for (; q < count; q++) {
       const double moved = std::abs(double(now[q] - kept[q]));
@@ -549,7 +552,7 @@ template <class T> SoftResult soft_step(const SoftTask<T>& task) {
       memberships<T>(task, D + q, U + q, block);
       ahead.fetch();
     }
-    if (task.labels) label<T>(task, first, count, U);
+    if (task.labels) label<T>(task, first, count, D, U);
     if (task.memberships) keep<T>(task, first, count, U, result);
     else if (task.old_centers) compare<T>(task, first, count, packed, U, old_D, old_U, result);
     weigh<T>(task, raise, first, count, D, U, result);

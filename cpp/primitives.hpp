@@ -73,7 +73,8 @@ template <class T> struct SoftTask {
   const T* weights;   // (n,) or null
   T* memberships;     // (k, n), or null; in: previous, out: new
   Index ld;           // between the rows of memberships
-  int32_t* labels;    // (n,) or null
+  int32_t* labels;    // (n,) largest membership, or null
+  T* own;             // (n,) squared distance to the centre of that label, or null; only with labels
   double *sums, *totals; // (k, d), (k,) added to
   double *costs;         // (k,) w u^m d2, added to; or null
   T* peaks;              // (k,) largest membership of a point of positive weight, raised; or null

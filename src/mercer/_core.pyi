@@ -79,6 +79,7 @@ def soft_step(
     old_centers: Array | None = None,
     old_half: Array | None = None,
     old_nu: Array | None = None,
+    own: Array | None = None,
 ) -> tuple[float, float]: ...
 def segment(by_rows: bool, tile: Array, position: Array, old: Array, new: Array, weight: Array, F: Array) -> None: ...
 def gram_assign(

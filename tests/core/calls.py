@@ -135,7 +135,7 @@ def offsets(C, metric):
 
 
 Assigned = namedtuple("Assigned", "objective moved labels distances sums totals gaps")
-Softened = namedtuple("Softened", "objective change memberships labels sums totals costs peaks")
+Softened = namedtuple("Softened", "objective change memberships labels sums totals costs peaks own")
 
 
 def empty_sums(k, d):
@@ -170,9 +170,9 @@ def soft_step(rows, C, m, *, nu=None, weights=None, memberships=None, keep=True,
     scratch = np.full(_core.soft_scratch(k, d, dtype.itemsize), np.nan, dtype=dtype)
     point_norms = (norms(rows, 2, dtype) + residual).astype(dtype)
     costs, peaks = np.zeros(k), np.zeros(k, dtype=dtype)
+    own = np.full(rows.n, np.nan, dtype=dtype) if keep else None
     before = (None, None, None) if old is None else (old[0], half_norms(old[0]), old[1])
-    objective, change = _core.soft_step(
-        rows, point_norms, C, half_norms(C), nu, m, weights, kept, labels, sums, totals, scratch, costs, peaks, *before
-    )
+    points = rows, point_norms, C, half_norms(C), nu, m, weights
+    objective, change = _core.soft_step(*points, kept, labels, sums, totals, scratch, costs, peaks, *before, own)
     kept = None if kept is None else kept.T
-    return Softened(objective, change, kept, labels, sums, totals, costs, peaks)
+    return Softened(objective, change, kept, labels, sums, totals, costs, peaks, own)

@@ -257,6 +257,7 @@ NUMBERS = [
     ("soft_step", "m", 0.5, "m must"),
     ("soft_step", "m", np.nan, "m must"),
     ("soft_step", "m", np.inf, "m must"),
+    ("soft_step", "own", np.ones(N - 1), "own"),
     ("soft_step", "old_centers", np.ones((K, D)), "old centres"),
     ("soft_step", "old_half", np.ones(K), "old centres"),
     ("soft_step", "old_nu", np.ones(K), "old centres"),

@@ -49,6 +49,7 @@ def compare(actual, X, D, m, nu, weights, dtype):
     sums, totals = reference.soft_sums(X.astype(np.float64), U, m, weights)
     sizes, _ = reference.soft_sums(np.abs(X).astype(np.float64), U, m, weights)
     np.testing.assert_allclose(actual.totals, totals, rtol=(m + 1) * tolerance, atol=1e-30)
+    np.testing.assert_array_equal(actual.own, D[np.arange(len(D)), actual.labels])
     given = np.ones(len(D)) if weights is None else weights
     np.testing.assert_allclose(actual.costs, given @ (U**m * D), rtol=(m + 2) * tolerance, atol=1e-30)
     highest = np.where(given[:, None] > 0, U, 0).max(axis=0, initial=0)

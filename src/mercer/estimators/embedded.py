@@ -81,7 +81,8 @@ def fit_embedded(
         tol=settings.tol,
         report=settings.report,
     )
-    return _fitted(space, partition, feature_map, plan, medoids(space, partition.centers, partition.labels))
+    distances = space.own_distances(partition.centers, partition.labels)
+    return _fitted(space, partition, feature_map, plan, medoids(space, partition.labels, distances))
 
 
 def fit_more(

@@ -44,7 +44,7 @@ def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitt
         history=partition.history,
         converged=partition.converged,
         filled=int(np.count_nonzero(partition.centers.totals)),
-        medoids=medoids(space, partition.centers, partition.labels),
+        medoids=medoids(space, partition.labels, space.own_distances(partition.centers, partition.labels)),
         plan=plan,
         spread=partition.objective / float(space.weight.sum()),
         resolution=space.resolution,

@@ -131,6 +131,8 @@ class SoftClusterer(KernelClusterer):
 
     def _fitted(self, space: Any, partition: SoftPartition[Any], plan: Plan, **parts: Any) -> Fitted:
         last = partition.last
+        assert last.labels is not None
+        assert last.own is not None
         between = space.center_distances(partition.centers) + np.diag(np.full(space.n_clusters, np.inf))
         spread = float(last.costs.sum() / last.totals.sum()) if last.totals.sum() > 0 else 0.0
         nearest = between.min(axis=1, initial=np.inf)
@@ -147,7 +149,7 @@ class SoftClusterer(KernelClusterer):
             history=partition.history,
             converged=partition.converged,
             filled=int(np.count_nonzero(last.totals)),
-            medoids=medoids(space, partition.centers, last.labels),
+            medoids=medoids(space, last.labels, last.own),
             plan=plan,
             soft=soft,
             spread=spread,

@@ -101,7 +101,8 @@ class EmbeddedSpace:
         self.keeps_best = metric == 0
         self.weights = None if (weight == 1).all() else weight.astype(Y.dtype)
         self.norms = np.empty(self.n, dtype=Y.dtype)
-        _core.norms(self.rows, 2, self.norms)
+        self.blocks = blocks(self.n, max(1024, _BLOCK_VALUES // max(1, self.p)))
+        pool.map(lambda p: _core.norms(self.rows.slice(p.start, p.stop), 2, self.norms[p]), self.blocks)
         self.residual = residual
         self.constant = float(weight @ self.norms.astype(np.float64))
         if residual is not None:
@@ -112,7 +113,6 @@ class EmbeddedSpace:
             self.constant += past.constant
             self.held = past.centers.totals > 0
         self.resolution = 32 * float(np.finfo(Y.dtype).eps) * float(self.norms.max(initial=0.0))
-        self.blocks = blocks(self.n, max(1024, _BLOCK_VALUES // max(1, self.p)))
 
     def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Squared distances to some of the points, residuals left out, shape (len(indices), n)."""
@@ -254,16 +254,19 @@ class EmbeddedSpace:
         before: tuple[ExplicitCenters, SoftStep[ExplicitCenters]] | None,
         *,
         keep: bool,
+        final: bool = False,
     ) -> SoftStep[ExplicitCenters]:
         """Memberships by the core, with the new centres in the same pass; kept ones are overwritten in place."""
         k, dtype = self.n_clusters, self.Y.dtype
         means, half = self._soft_centers(centers)
         nu = None if rule.nu is None else rule.nu.astype(dtype)
-        old: tuple[NDArray[Any] | None, ...] = (None, None, None)
-        U = before[1].memberships if before is not None else np.zeros((k, self.n), dtype).T if keep else None
+        old: tuple[Any, Any, Any] = (None, None, None)
+        U = before[1].memberships if before is not None else np.empty((k, self.n), dtype).T if keep else None
         if before is not None and U is None:
             old = (*self._soft_centers(before[0]), nu)
-        labels, size, tasks = np.empty(self.n, dtype=np.int32), self._soft_scratch, len(self._soft_parts)
+        size, tasks = self._soft_scratch, len(self._soft_parts)
+        labels = np.empty(self.n, dtype=np.int32) if final else None
+        own = np.empty(self.n, dtype=dtype) if final else None
         sums, totals, costs = np.zeros((tasks, k, self.p)), np.zeros((tasks, k)), np.zeros((tasks, k))
         peaks = np.zeros((tasks, k), dtype)
 
@@ -271,14 +274,16 @@ class EmbeddedSpace:
             part, rows, norms, weight = self._soft_parts[task]
             kept, out = None if U is None else U.T[:, part], (sums[task], totals[task], scratch(size, dtype))
             points = rows, norms, means, half, nu, rule.m, weight
-            return _core.soft_step(*points, kept, labels[part], *out, costs[task], peaks[task], *old)
+            named = None if labels is None else labels[part]
+            away = None if own is None else own[part]
+            return _core.soft_step(*points, kept, named, *out, costs[task], peaks[task], *old, own=away)
 
         found = self.pool.map(run, range(tasks))
         objective = sum(part[0] for part in found)
         change = max(part[1] for part in found) if before is not None else np.inf
         new = ExplicitCenters(sums.sum(axis=0), totals.sum(axis=0))
         highest = peaks.max(axis=0).astype(np.float64)
-        return SoftStep(float(objective), float(change), labels, U, costs.sum(axis=0), new.totals, highest, new)
+        return SoftStep(float(objective), float(change), labels, own, U, costs.sum(axis=0), new.totals, highest, new)
 
     @cached_property
     def _soft_scratch(self) -> int:

@@ -127,16 +127,18 @@ class GramSpace:
         before: tuple[ImplicitCenters, SoftStep[ImplicitCenters]] | None,
         *,
         keep: bool,
+        final: bool = False,
     ) -> SoftStep[ImplicitCenters]:
         """Memberships from the sums, which are as large as they are: they are kept in any case."""
         scale, offset = centers.affine()
-        labels, U = np.empty(self.n, dtype=np.int32), np.empty((self.n, self.n_clusters))
+        labels, own, U = np.empty(self.n, np.int32), np.empty(self.n), np.empty((self.n, self.n_clusters))
 
         def run(strip: slice) -> tuple[Any, ...]:
             squared = self.gram.diagonal[strip, None] - 2 * centers.sums[:, strip].T * scale + offset
             squared[squared <= self.resolution] = 0.0
             u, w = rule.memberships(squared), self.weight[strip]
             U[strip], labels[strip] = u, u.argmax(axis=1)
+            own[strip] = squared[np.arange(len(u)), labels[strip]]
             change = np.inf if before is None or before[1].memberships is None else before[1].memberships[strip] - u
             costs, totals = rule.costs(squared, u, w), rule.weights(u, w).sum(axis=0)
             return float(np.abs(change).max()), rule.spare(u, w), costs, totals, u[w > 0].max(axis=0, initial=0.0)
@@ -145,7 +147,7 @@ class GramSpace:
         costs, totals = (np.sum([part[i] for part in found], axis=0) for i in (2, 3))
         objective = float(costs.sum()) + sum(part[1] for part in found)
         peaks = np.max([part[4] for part in found], axis=0)
-        return SoftStep(objective, max(part[0] for part in found), labels, U, costs, totals, peaks)
+        return SoftStep(objective, max(part[0] for part in found), labels, own, U, costs, totals, peaks)
 
     def soft_centers(self, step: SoftStep[ImplicitCenters], rule: Rule) -> ImplicitCenters:
         """Means weighted by w u^m."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +49,12 @@ def best_partition(
     return best
 
 
-def medoids(space: Space[Centers], centers: Centers, labels: Labels) -> NDArray[np.intp]:
+def medoids(space: Space[Any], labels: Labels, distances: NDArray[np.floating]) -> NDArray[np.intp]:
     """Return the point nearest to each centre among the cluster's own (the papers' pseudo-centre), shape (k,).
 
     An empty cluster has -1.
     """
-    k, distances = space.n_clusters, space.own_distances(centers, labels)
+    k = space.n_clusters
 
     def of_block(part: slice) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
         """Least distance to each centre in a block, and the first point that has it."""

@@ -39,8 +39,8 @@ class SoftStep(Generic[Centers]):
     objective : float
     change : float
         Largest difference of a membership from the step before; infinite for the first.
-    labels : array of shape (n,)
-        Largest membership.
+    labels, own : array of shape (n,) or None
+        Largest membership, and the squared distance to the centre of that cluster; of a final step only.
     memberships : array of shape (n, k) or None
         If they are kept; the next step overwrites them.
     costs, totals, peaks : array of shape (k,)
@@ -51,7 +51,8 @@ class SoftStep(Generic[Centers]):
 
     objective: float
     change: float
-    labels: Labels
+    labels: Labels | None
+    own: NDArray[np.floating] | None
     memberships: NDArray[np.floating] | None
     costs: NDArray[np.float64]
     totals: NDArray[np.float64]
@@ -65,7 +66,13 @@ class SoftSpace(Protocol[Centers]):
     n_clusters: int
 
     def soft_step(
-        self, centers: Centers, rule: Rule, before: tuple[Centers, SoftStep[Centers]] | None, *, keep: bool
+        self,
+        centers: Centers,
+        rule: Rule,
+        before: tuple[Centers, SoftStep[Centers]] | None,
+        *,
+        keep: bool,
+        final: bool = False,
     ) -> SoftStep[Centers]:
         """Memberships for `centers`; `before` is the step before with its centres, `keep` whether to keep all n k."""
 
@@ -126,7 +133,7 @@ def soft_c_means(
         on_iteration(number, history[-1])
         if converged:
             break
-    last = space.soft_step(centers, rule, before, keep=keep)
+    last = space.soft_step(centers, rule, before, keep=keep, final=True)
     return SoftPartition(rule, centers, last, converged, tuple(history))
 
 
