@@ -4,6 +4,7 @@
 #include "hadamard.hpp"
 #include "kernels.hpp"
 #include "rows.hpp"
+#include "soft.hpp"
 
 namespace mercer {
 namespace MERCER_ISA {
