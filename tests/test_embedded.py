@@ -1,11 +1,11 @@
 """KernelKMeans through feature maps, and the restart recipe."""
 
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
 import reference
+from memory import peak_bytes
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -182,13 +182,7 @@ def test_the_recipe_s_partition_is_nearly_the_best_of_many_exact_runs():
 def test_no_more_memory_is_taken_than_planned(method):
     X = groups(30_000, dtype=np.float32)
     model = KernelKMeans(3, gamma=2.0, method=method, random_state=0, n_jobs=2)
-    tracemalloc.start()
-    try:
-        model.fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= model.plan_.total_bytes
+    assert peak_bytes(model.fit, X) <= model.plan_.total_bytes
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 import multiprocessing
 import pickle
-import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import reference
+from memory import peak_bytes
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -267,13 +267,7 @@ def test_no_more_memory_is_taken_than_planned(n, d, k, dtype, storage):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(n, d)) + 2 * rng.integers(4, size=(n, 1)) + 50).astype(dtype)
     model = KernelKMeans(k, storage=storage, n_init=2, random_state=0, n_jobs=2)
-    tracemalloc.start()
-    try:
-        model.fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= model.plan_.total_bytes
+    assert peak_bytes(model.fit, X) <= model.plan_.total_bytes
 
 
 # ---- every parameter is read ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from memory import peak_bytes
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -200,17 +201,9 @@ def test_a_large_fuzzifier_on_the_full_kernel_in_float32(k, m):
     **named,
 )
 def test_maps_keep_to_the_plan(method):
-    import tracemalloc
-
     X = np.random.default_rng(0).normal(size=(3000, 10)).astype(np.float32)
     model = KernelKMeans(3, gamma=0.1, method=method, random_state=0, n_jobs=1)
-    tracemalloc.start()
-    try:
-        model.fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= model.plan_.total_bytes
+    assert peak_bytes(model.fit, X) <= model.plan_.total_bytes
 
 
 @pytest.mark.parametrize("method", ["exact", "nystroem"])

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
+from memory import peak_bytes
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -410,18 +411,11 @@ def test_every_parameter_is_proven_to_be_read(estimator):
 @both
 @pytest.mark.parametrize("method", ["exact", "nystroem"])
 def test_a_memory_limit_is_kept(estimator, method):
-    import tracemalloc
-
     X = groups(6000, dtype=np.float32)
     model = estimator(20, gamma=GAMMA, m=1.2, method=method, random_state=0, n_jobs=2, max_iter=5)
-    tracemalloc.start()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", (ConvergenceWarning, SoftClusteringWarning))
-            model.fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", (ConvergenceWarning, SoftClusteringWarning))
+        peak = peak_bytes(model.fit, X)
     assert peak <= model.plan_.total_bytes
     with pytest.raises(MemoryError, match="Allow"):
         clone(model).set_params(memory_limit="1MB").fit(X)

@@ -30,6 +30,7 @@ _RANGES = {
     "tail_axisZ": ((-1, 1), (-1, 1), (-1, 0), (-1, 0)),
     "texture": ((170, 180),) * 4,
 }
+_SHARED = ("torso_height", "torso_radius", "leg_height", "neck_height", "tail_height")  # drawn once for an animal
 
 
 def make_mammals(
@@ -77,7 +78,7 @@ def make_mammals(
     def draw(quantity: str) -> NDArray[np.float64]:
         return _bell(np.array(_RANGES[quantity], dtype=float)[y], rng)
 
-    H, R, L, N, T = (draw(f"{part}_height") if part else draw("torso_radius") for part in _SHARED)
+    H, R, L, N, T = (draw(name) for name in _SHARED)
     upright = y >= KINDS.index("horse")  # the neck rises, and does not only reach forward
     put("torso", axisX=1, height=H, radius=R)
     for leg, (front, side) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1)), start=1):
@@ -94,9 +95,6 @@ def make_mammals(
     for part in PARTS:
         put(part, texture=draw("texture"))
     return X, y
-
-
-_SHARED = ("torso", "", "leg", "neck", "tail")  # drawn once for an animal: H, R (the torso's radius), L, N, T
 
 
 def _bell(bounds: NDArray[np.float64], rng: np.random.RandomState) -> NDArray[np.float64]:

@@ -67,13 +67,18 @@ def metric_code(metric: str, feature_map: FeatureMap) -> int:
     return _METRICS[metric]
 
 
+def learned_space(data: Data, n_clusters: int, feature_map: FeatureMap, metric: int, pool: Threads) -> EmbeddedSpace:
+    """Learn the map and embed all rows."""
+    feature_map.learn(data, data.kernel, pool)
+    Y = feature_map.embed_training(data.X, pool)
+    return EmbeddedSpace(Y, data.weight, n_clusters, pool, feature_map.leave(data.X, Y, pool), metric)
+
+
 def fit_embedded(
     data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
 ) -> Fitted:
     """Learn the map, embed all rows, cluster the coordinates."""
-    feature_map.learn(data, data.kernel, pool)
-    Y = feature_map.embed_training(data.X, pool)
-    space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y, pool), metric)
+    space = learned_space(data, settings.n_clusters, feature_map, metric, pool)
     partition = best_partition(
         space,
         first_labels(data, space, settings, feature_map),

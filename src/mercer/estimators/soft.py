@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.base import KernelClusterer
-from mercer.estimators.embedded import first_labels, images_of
+from mercer.estimators.embedded import first_labels, images_of, learned_space
 from mercer.estimators.exact import first_labels_exact, gram_of
 from mercer.estimators.settings import Data, Fitted, Reporter, Settings
 from mercer.features import CentroidEmbedding, FeatureMap
@@ -103,9 +103,7 @@ class SoftClusterer(KernelClusterer):
     def _fit_embedded(
         self, data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
     ) -> Fitted:
-        feature_map.learn(data, data.kernel, pool)
-        Y = feature_map.embed_training(data.X, pool)
-        space = EmbeddedSpace(Y, data.weight, settings.n_clusters, pool, feature_map.leave(data.X, Y, pool), metric)
+        space = learned_space(data, settings.n_clusters, feature_map, metric, pool)
         partition = self._run(space, _embedded_starts(data, space, settings, feature_map), settings)
         return self._fitted(
             space,
