@@ -30,6 +30,7 @@ struct Version {
   bool usable;
   const Primitives<float>* f32;
   const Primitives<double>* f64;
+  const Storage* storage;
 };
 
 std::vector<Version> versions() { // best last
@@ -40,15 +41,15 @@ std::vector<Version> versions() { // best last
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                   __builtin_cpu_supports("avx512cd");
-  return {{"x86-64-v2", v2, &v2::table32(), &v2::table64()},
-          {"x86-64-v3", v3, &v3::table32(), &v3::table64()},
-          {"x86-64-v4", v4, &v4::table32(), &v4::table64()}};
+  return {{"x86-64-v2", v2, &v2::table32(), &v2::table64(), &v2::storage()},
+          {"x86-64-v3", v3, &v3::table32(), &v3::table64(), &v3::storage()},
+          {"x86-64-v4", v4, &v4::table32(), &v4::table64(), &v4::storage()}};
 #else
-  return {{"native", true, &native::table32(), &native::table64()}};
+  return {{"native", true, &native::table32(), &native::table64(), &native::storage()}};
 #endif
 }
 
-Version active{"none", false, nullptr, nullptr};
+Version active{"none", false, nullptr, nullptr, nullptr};
 
 std::vector<std::string> instruction_sets() {
   std::vector<std::string> names;
@@ -349,6 +350,23 @@ template <class T> void hadamard(Matrix<T> a) {
   table<T>().hadamard(a.data(), a.shape(0), length, row_stride(a));
 }
 
+void narrow(Vector<const float> in, Vector<uint16_t> out) {
+  require_size(out, in.shape(0), "out is too short");
+  nb::gil_scoped_release release;
+  active.storage->narrow(in.data(), in.shape(0), out.data());
+}
+
+void widen(Vector<const uint16_t> in, Vector<float> out) {
+  require_size(out, in.shape(0), "out is too short");
+  nb::gil_scoped_release release;
+  active.storage->widen(in.data(), in.shape(0), out.data());
+}
+
+uint64_t checksum(Vector<const uint8_t> data, uint64_t seed) {
+  nb::gil_scoped_release release;
+  return active.storage->checksum(data.data(), data.shape(0), seed);
+}
+
 template <class T> void bind(nb::module_& m, const char* rows_name) {
   nb::class_<RowsView<T>>(m, rows_name, "Rows of a matrix, dense or CSR, as the core sees them")
       .def("slice", &slice<T>, "begin"_a, "end"_a, "Rows [begin, end), without a copy")
@@ -412,6 +430,10 @@ NB_MODULE(_core, m) {
   bind<double>(m, "Rows64");
   m.def("gram_assign", &gram_assign, "F"_a.noconvert(), "scale"_a.noconvert(), "offset"_a.noconvert(),
         "diagonal"_a.noconvert(), "labels"_a.noconvert(), "distances"_a.noconvert().none());
+
+  m.def("narrow", &narrow, "values"_a.noconvert(), "out"_a.noconvert());
+  m.def("widen", &widen, "halves"_a.noconvert(), "out"_a.noconvert());
+  m.def("checksum", &checksum, "data"_a.noconvert(), "seed"_a);
 
   const auto available = instruction_sets();
   if (available.empty()) throw std::runtime_error("this processor has none of the instruction sets Mercer is built for");

@@ -5,6 +5,7 @@
 #include "kernels.hpp"
 #include "rows.hpp"
 #include "soft.hpp"
+#include "storage.hpp"
 
 namespace mercer {
 namespace MERCER_ISA {
@@ -22,6 +23,10 @@ const Primitives<float>& table32() {
 }
 const Primitives<double>& table64() {
   static constexpr Primitives<double> table = make_table<double>();
+  return table;
+}
+const Storage& storage() {
+  static constexpr Storage table = {narrow, widen_half, checksum};
   return table;
 }
 

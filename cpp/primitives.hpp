@@ -113,6 +113,13 @@ template <class T> struct Primitives {
   void (*hadamard)(T* data, Index rows, Index length, Index ld);
 };
 
+// On bytes and half precision, which have no second type to be a table for.
+struct Storage {
+  void (*narrow)(const float* in, Index n, uint16_t* out); // float32 to the bits of float16
+  void (*widen)(const uint16_t* in, Index n, float* out);
+  uint64_t (*checksum)(const uint8_t* data, Index bytes, uint64_t seed);
+};
+
 #ifdef MERCER_X86
 #define MERCER_TABLES(X) X(v2) X(v3) X(v4)
 #else
@@ -122,6 +129,7 @@ template <class T> struct Primitives {
   namespace isa {                                                                                             \
   const Primitives<float>& table32();                                                                         \
   const Primitives<double>& table64();                                                                        \
+  const Storage& storage();                                                                                   \
   }
 MERCER_TABLES(MERCER_DECLARE)
 #undef MERCER_DECLARE
