@@ -26,27 +26,27 @@ inline vec<float> from_half(half_vector h) {
   return bits<vec<float>>(value | ((word & 0x8000) << 16));
 }
 
-inline void narrow(const float* in, Index n, uint16_t* out) {
+// out[i] = f(in[i]), vector by vector, of which the last may be short
+template <class Vector, class In, class Out, class F> inline void convert(const In* in, Index n, Out* out, F&& f) {
   constexpr int L = lanes<float>;
-  for (Index i = 0; i < n; i += L) {
-    const Index count = n - i < L ? n - i : L;
-    float part[L] = {};
-    std::memcpy(part, in + i, sizeof(float) * size_t(count));
-    const half_vector h = to_half(load<float>(part));
-    std::memcpy(out + i, &h, sizeof(uint16_t) * size_t(count));
-  }
+  const auto step = [&](const In* from, Out* to) {
+    Vector v;
+    std::memcpy(&v, from, sizeof v);
+    const auto r = f(v);
+    std::memcpy(to, &r, sizeof r);
+  };
+  Index i = 0;
+  for (; i + L <= n; i += L) step(in + i, out + i);
+  if (i == n) return;
+  In last[L] = {};
+  Out result[L];
+  std::memcpy(last, in + i, sizeof(In) * size_t(n - i));
+  step(last, result);
+  std::memcpy(out + i, result, sizeof(Out) * size_t(n - i));
 }
 
-inline void widen_half(const uint16_t* in, Index n, float* out) {
-  constexpr int L = lanes<float>;
-  for (Index i = 0; i < n; i += L) {
-    const Index count = n - i < L ? n - i : L;
-    half_vector h{};
-    std::memcpy(&h, in + i, sizeof(uint16_t) * size_t(count));
-    const vec<float> v = from_half(h);
-    std::memcpy(out + i, &v, sizeof(float) * size_t(count));
-  }
-}
+inline void narrow(const float* in, Index n, uint16_t* out) { convert<vec<float>>(in, n, out, to_half); }
+inline void widen_half(const uint16_t* in, Index n, float* out) { convert<half_vector>(in, n, out, from_half); }
 
 // A checksum that is the same on every machine: 64 lanes of 32-bit words, each step of which can be undone, so that a
 // change within one lane's word always shows; then all lanes, the length and the seed mixed into 64 bits.

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mercer import kernels
 from mercer.engine.threads import Threads
-from mercer.gram import MemoryGram, Moves, PrecomputedGram, RecomputedGram, block_size, memory_bytes
+from mercer.gram import Disk, DiskGram, MemoryGram, Moves, PrecomputedGram, RecomputedGram, block_size, memory_bytes
 from mercer.gram.tiled import tournament
 
 SIZES = [1, 7, 512, 513, 700, 2100]
@@ -27,6 +27,8 @@ def grams(X, kernel, pool):
     return {
         "memory": MemoryGram(kernel, rows, pool),
         "recompute": RecomputedGram(kernel, rows),
+        "disk": DiskGram(kernel, rows, kernel.keys(X), Disk(), pool, row_cost=0.0),
+        "disk, tiles only": DiskGram(kernel, rows, kernel.keys(X), Disk(), pool, row_cost=np.inf),
         "precomputed": PrecomputedGram(K, pool),
         "fortran": PrecomputedGram(np.asfortranarray(K), pool),
         "sparse": PrecomputedGram(sparse.csr_array(K), pool),
@@ -56,7 +58,9 @@ def test_memory_is_what_it_says(n):
     assert held == memory_bytes(n, 8) <= 8 * n * (n + block_size(n)) / 2
 
 
-@pytest.mark.parametrize("storage", ["memory", "recompute", "precomputed", "fortran", "sparse"])
+@pytest.mark.parametrize(
+    "storage", ["memory", "recompute", "disk", "disk, tiles only", "precomputed", "fortran", "sparse"]
+)
 @pytest.mark.parametrize("kernel", [kernels.RBF(0.3), kernels.Laplacian(0.2), kernels.Polynomial(2)], ids=str)
 @pytest.mark.parametrize("n", SIZES)
 def test_sums_and_columns_are_those_of_the_whole_matrix(storage, kernel, n):
@@ -86,7 +90,9 @@ def test_same_bits_for_any_number_of_threads_and_any_storage(dtype):
     for n_jobs in (1, 2, 4):
         with Threads(n_jobs) as pool:
             rows = kernel.rows(X)
-            for gram in (MemoryGram(kernel, rows, pool), RecomputedGram(kernel, rows)):
+            keys = kernel.keys(X)
+            disks = [DiskGram(kernel, rows, keys, Disk(), pool, row_cost=cost) for cost in (0.0, np.inf)]
+            for gram in (MemoryGram(kernel, rows, pool), RecomputedGram(kernel, rows), *disks):
                 sums = np.zeros((3, 2100))
                 gram.add(sums, Moves.between(None, labels, weight), pool)
                 moved = np.where(np.arange(2100) % 50 == 0, 0, labels).astype(np.int32)

@@ -60,7 +60,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("storage", ["memory", "recompute", "precomputed"])
+@pytest.mark.parametrize("storage", ["memory", "disk", "recompute", "precomputed"])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_every_kernel_and_storage_is_the_reference(name, dtype, storage, form):
     X, _ = groups(n=600, dtype=dtype)
@@ -260,7 +260,7 @@ def test_the_plan_says_what_was_chosen_and_why():
     assert kept.inertia_ == small.inertia_
 
 
-@pytest.mark.parametrize("storage", ["memory", "recompute"])
+@pytest.mark.parametrize("storage", ["memory", "disk", "recompute"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d", "k"), [(6000, 4, 3), (6000, 4, 40), (3000, 200, 5), (600, 3, 3)])
 def test_no_more_memory_is_taken_than_planned(n, d, k, dtype, storage):
@@ -298,7 +298,7 @@ READ = {
     "method": ({"method": "exact"}, {"method": "taylor"}),
     "n_components": ({"method": "nystroem", "n_components": 8}, {"method": "nystroem", "n_components": 40}),
     "metric": ({"method": "apnc", "metric": "l1"}, {"method": "apnc", "metric": "l2"}),
-    "storage": ({"storage": "memory"}, {"storage": "recompute"}),
+    "storage": ({"storage": "memory"}, {"storage": "disk"}),
     "init": ({"init": "random"}, {"init": "k-means++"}),
     "n_init": ({"n_init": 1}, {"n_init": 20}),
     "max_iter": ({"init": "random", "max_iter": 1}, {"init": "random", "max_iter": 50}),
@@ -323,8 +323,20 @@ def test_every_parameter_is_proven_to_be_read():
     elsewhere = {
         "n_jobs": test_n_jobs_threads_are_started,
         "verbose": test_verbose_says_what_happens,
+        "checkpoint": test_checkpoint_is_a_folder_that_is_gone_afterwards,
     }
     assert set(READ) | set(elsewhere) == set(KernelKMeans().get_params())
+
+
+def test_checkpoint_is_a_folder_that_is_gone_afterwards(tmp_path, monkeypatch):
+    from mercer.engine.checkpoint import Checkpoint
+
+    saved = []
+    original = Checkpoint.save
+    monkeypatch.setattr(Checkpoint, "save", lambda self, state: (saved.append(self.path), original(self, state)))
+    KernelKMeans(5, init="random", tol=0, checkpoint=tmp_path / "state", random_state=0).fit(groups(n=90)[0])
+    assert saved[0] == tmp_path / "state" / "state.mercer"
+    assert not (tmp_path / "state").exists()
 
 
 def test_n_jobs_threads_are_started(monkeypatch):

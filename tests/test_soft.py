@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, Nystroem, kernels, metrics
+from mercer.engine.checkpoint import Checkpoint
 from mercer.engine.threads import Threads
 from mercer.estimators import SoftClusteringWarning
 from mercer.gram import MemoryGram
@@ -62,7 +63,7 @@ def test_scikit_learn_checks(estimator, check):
 # ---- right ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("storage", ["memory", "recompute", "precomputed"])
+@pytest.mark.parametrize("storage", ["memory", "disk", "recompute", "precomputed"])
 @pytest.mark.parametrize("name", ["rbf", "polynomial", "linear"])
 @pytest.mark.parametrize("m", [1.2, 2.0, 3.5])
 def test_the_full_kernel_is_the_reference(storage, name, m):
@@ -398,12 +399,24 @@ def test_parameter_changes_the_outcome(estimator, name):
 
 
 @both
+def test_a_checkpoint_is_gone_after_the_fit(estimator, tmp_path, monkeypatch):
+    """`tests/test_checkpoint.py` goes on from one."""
+    saved = []
+    original = Checkpoint.save
+    monkeypatch.setattr(Checkpoint, "save", lambda self, state: (saved.append(self.path), original(self, state)))
+    outcome(estimator, checkpoint=tmp_path / "state")
+    assert saved[0] == tmp_path / "state" / "state.mercer"
+    assert not (tmp_path / "state").exists()
+
+
+@both
 def test_every_parameter_is_proven_to_be_read(estimator):
     elsewhere = {
         "n_jobs": test_same_bits_for_any_number_of_threads,
         "verbose": test_verbose_says_what_happens,
         "memory_limit": test_a_memory_limit_is_kept,
         "metric": test_bad_parameters,
+        "checkpoint": test_a_checkpoint_is_gone_after_the_fit,
     }
     assert set(READ) | set(elsewhere) >= set(estimator().get_params())
 

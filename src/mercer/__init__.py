@@ -2,7 +2,7 @@
 
 from mercer import datasets, kernels, metrics
 from mercer._version import show_versions
-from mercer.estimators import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans
+from mercer.estimators import CodebookClassifier, KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans
 from mercer.features import (
     CentroidEmbedding,
     KernelEigen,
@@ -11,11 +11,14 @@ from mercer.features import (
     RandomFourier,
     TaylorFeatures,
 )
+from mercer.gram import Disk
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CentroidEmbedding",
+    "CodebookClassifier",
+    "Disk",
     "KernelEigen",
     "KernelFuzzyCMeans",
     "KernelKMeans",

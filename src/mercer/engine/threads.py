@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
@@ -17,6 +18,8 @@ from typing import Self, TypeVar
 
 import joblib
 from joblib.parallel import get_active_backend
+
+from mercer.engine.progress import Progress, Steps
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -79,6 +82,8 @@ class Threads:
     ----------
     n_jobs : int or None
         See :func:`effective_n_jobs`.
+    progress : Progress, optional
+        Is told of work that has a name (`what`).
 
     Examples
     --------
@@ -88,8 +93,9 @@ class Threads:
     [0, 1, 4, 9]
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, progress: Progress | None = None) -> None:
         self.n_jobs = effective_n_jobs(n_jobs)
+        self.progress = Progress() if progress is None else progress
         self._executor: ThreadPoolExecutor | None = None
         self._stack = ExitStack()
 
@@ -111,34 +117,91 @@ class Threads:
             self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="mercer")
         return self._executor
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
+    def map(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], what: str = "", unit: str = "blocks"
+    ) -> list[Result]:
         """Results of ``function`` in the order of ``tasks``."""
         tasks = list(tasks)
-        if self.n_jobs == 1 or len(tasks) < 2:
-            return [function(task) for task in tasks]
-        return list(self._workers().map(function, tasks))
+        with self.progress.task(what, len(tasks) if what else 0, unit) as steps:
+            call = _counted(function, steps) if what else function
+            if self.n_jobs == 1 or len(tasks) < 2:
+                return [call(task) for task in tasks]
+            return list(self._workers().map(call, tasks))
 
-    def run_in_order(self, function: Callable[[int, int], None], pairs: Sequence[tuple[int, int]]) -> None:
+    def stream(
+        self,
+        produce: Callable[[int, Task], Result],
+        tasks: Iterable[Task],
+        consume: Callable[[Result], None],
+        ahead: int,
+        what: str = "",
+        unit: str = "blocks",
+    ) -> None:
+        """Consume the results of all tasks in order, in the calling thread, while the next ones are produced.
+
+        ``produce(slot, task)`` is told which of ``ahead`` slots (for buffers) is its own until the result is consumed.
+        """
+        tasks = list(tasks)
+        with self.progress.task(what, len(tasks) if what else 0, unit) as steps:
+            if self.n_jobs == 1:
+                for task in tasks:
+                    consume(produce(0, task))
+                    steps.advance()
+                return
+            waiting: deque[Future[Result]] = deque()
+            executor = self._workers()
+            try:
+                for number, task in enumerate(tasks):
+                    if len(waiting) == ahead:
+                        consume(waiting.popleft().result())
+                        steps.advance()
+                    waiting.append(executor.submit(produce, number % ahead, task))
+                while waiting:
+                    consume(waiting.popleft().result())
+                    steps.advance()
+            finally:  # after an error or an interrupt nothing runs any more
+                for future in waiting:
+                    future.cancel()
+                wait(waiting)
+
+    def run_in_order(
+        self,
+        function: Callable[[int, int], None],
+        pairs: Sequence[tuple[int, int]],
+        what: str = "",
+        unit: str = "tiles",
+    ) -> None:
         """Call ``function(i, j)`` for all pairs; calls that share a number happen one after another, in order.
 
         Every write to "place i" thus happens in the same order for any number of threads, without a buffer for
         partial results. Pairs that follow each other should have no number in common, or threads will wait.
         """
-        if self.n_jobs == 1 or len(pairs) < 2:
-            for i, j in pairs:
-                function(i, j)
-            return
-        queue = _OrderedQueue(pairs)
-        futures: list[Future[None]] = []
-        executor = self._workers()
-        try:
-            for _ in range(min(self.n_jobs, len(pairs))):
-                futures.append(executor.submit(queue.work, function))
-            for future in futures:
-                future.result()
-        finally:  # after an error or an interrupt nothing runs any more
-            queue.stop()
-            wait(futures)
+        with self.progress.task(what, len(pairs) if what else 0, unit) as steps:
+            if self.n_jobs == 1 or len(pairs) < 2:
+                for i, j in pairs:
+                    function(i, j)
+                    steps.advance()
+                return
+            queue = _OrderedQueue(pairs)
+            futures: list[Future[None]] = []
+            executor = self._workers()
+            try:
+                for _ in range(min(self.n_jobs, len(pairs))):
+                    futures.append(executor.submit(queue.work, function, steps))
+                for future in futures:
+                    future.result()
+            finally:  # after an error or an interrupt nothing runs any more
+                queue.stop()
+                wait(futures)
+
+
+def _counted(function: Callable[[Task], Result], steps: Steps) -> Callable[[Task], Result]:
+    def call(task: Task) -> Result:
+        result = function(task)
+        steps.advance()
+        return result
+
+    return call
 
 
 class _OrderedQueue:
@@ -164,7 +227,7 @@ class _OrderedQueue:
             self.stopped = True
             self.changed.notify_all()
 
-    def work(self, function: Callable[[int, int], None]) -> None:
+    def work(self, function: Callable[[int, int], None], steps: Steps) -> None:
         while True:
             with self.changed:
                 position = self.next
@@ -185,6 +248,7 @@ class _OrderedQueue:
                 for place in {i, j}:
                     self.done[place] += 1
                 self.changed.notify_all()
+            steps.advance()
 
 
 def blocks(n: int, size: int) -> list[slice]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import os
 import warnings
 from typing import Any, Self
 
@@ -12,15 +14,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.engine.checkpoint import Checkpoint
 from mercer.engine.memory import parse_bytes
+from mercer.engine.progress import Progress
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.embedded import METHODS, fit_embedded, metric_code, named_map, prepared_map
-from mercer.estimators.exact import fit_exact
+from mercer.estimators.exact import fit_exact, passes, speeds
+from mercer.estimators.identity import fit_identity
+from mercer.estimators.listening import CallbackSupport, fit_progress, with_callbacks
 from mercer.estimators.settings import Data, Fitted, Reporter, Settings
 from mercer.features import FeatureMap
+from mercer.gram import Disk
 from mercer.kernels import Precomputed, make_kernel
-from mercer.planner import Plan, plan_embedded, plan_exact, prefers_exact
+from mercer.planner import STORAGES, Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, canonical, check_weights, content_hash, is_sparse, require_finite
@@ -29,6 +36,7 @@ _METHODS = ("auto", "exact", *METHODS)
 _INITS = ("k-means++", "random", "points")
 
 
+_WORTH_MEASURING = 4096  # rows; a fit of fewer is done before one has measured what it would take
 _NOT_COPIES = 0.03  # share of the resolution: below it, points may be copies of their centres
 
 
@@ -36,7 +44,7 @@ class KernelPrecisionWarning(UserWarning):
     """Distances are lost in the rounding of the kernel values."""
 
 
-class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators, which supply their parameters and what is special to them."""
 
     n_clusters: int
@@ -47,13 +55,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     kernel_params: Any
     method: str | FeatureMap
     n_components: int | None
-    storage: str
+    storage: str | Disk
     metric: str
     init: Any
     n_init: int | str
     max_iter: int
     tol: float
     memory_limit: int | str | None
+    checkpoint: str | os.PathLike[str] | None
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -61,6 +70,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the rows of `X`.
 
@@ -80,7 +90,7 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self._check_parameters()
         weight = check_weights(sample_weight, data.shape[0])
         checks.enough_rows(weight, self.n_clusters)
-        with Threads(self.n_jobs) as pool:
+        with fit_progress(self, self.verbose) as progress, Threads(self.n_jobs, progress) as pool:
             found = self._fit(data, weight, pool)
         self.n_samples_seen_ = data.shape[0]
         self._set_fitted(found)
@@ -96,6 +106,8 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         checks.integer("n_clusters", self.n_clusters, 1)
         if not isinstance(self.method, FeatureMap):
             checks.choice("method", self.method, _METHODS)
+        if not isinstance(self.storage, Disk):
+            checks.choice("storage", self.storage, STORAGES)
         checks.integer("max_iter", self.max_iter, 1)
         checks.number("tol", self.tol, 0.0)
         checks.integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
@@ -112,20 +124,31 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads, *, in_batches: bool = False) -> Fitted:
         """Plan, then call the method's function."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        checkpoint = Checkpoint(None if in_batches else self.checkpoint)
+        seed = self._seed(checkpoint)
         feature_map, reasons = self._feature_map(X, seed, in_batches)
+        metric = metric_code(self.metric, feature_map)
+        data = self._data(X, weight, pool, feature_map)
+        if checkpoint.folder is not None:
+            checkpoint.require(fit_identity(self, data, seed))
+        settings = self._settings(seed, pool.progress, checkpoint)
         if feature_map is None:
-            plan = self._exact_plan(X, pool, reasons)
-            checks.choice("metric", self.metric, ("auto", "l2"))
-            data = self._data(X, weight, pool)
+            plan = self._exact_plan(data, settings, pool, reasons)
             data.kernel.check(data.X)
             self._keep_training(data, seed)
-            return self._fit_exact(data, self._settings(seed), plan, pool)
-        metric = metric_code(self.metric, feature_map)
-        plan = self._embedded_plan(feature_map, X, pool, reasons)
-        data = self._data(X, weight, pool, feature_map)
-        self._keep_training(data, seed)
-        return self._fit_embedded(data, self._settings(seed), plan, feature_map, metric, pool)
+            found = self._fit_exact(data, settings, plan, pool)
+        else:
+            plan = self._embedded_plan(feature_map, X, pool, reasons)
+            self._keep_training(data, seed)
+            found = self._fit_embedded(data, settings, plan, feature_map, metric, pool)
+        checkpoint.remove()
+        return found
+
+    def _seed(self, checkpoint: Checkpoint) -> int:
+        """The seed of all draws; that of the fit to go on with, unless `random_state` says which."""
+        if not isinstance(self.random_state, numbers.Integral) and checkpoint.known("seed") is not None:
+            return int(checkpoint.known("seed"))
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _keep_training(self, data: Data, seed: int) -> None:
         """Keep what is needed of the training data after the fit: nothing."""
@@ -176,7 +199,10 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         )
         return Data(X, weight, keys, kernel)
 
-    def _settings(self, seed: int) -> Settings:
+    def _settings(self, seed: int, progress: Progress, checkpoint: Checkpoint) -> Settings:
+        disk = self.storage if isinstance(self.storage, Disk) else Disk()
+        if disk.folder is None and checkpoint.folder is not None:
+            disk = Disk(checkpoint.folder / "tiles", disk.dtype)
         return Settings(
             n_clusters=self.n_clusters,
             init=self.init.toarray() if is_sparse(self.init) else self.init,
@@ -184,23 +210,31 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             max_iter=self.max_iter,
             tol=self.tol,
             memory_limit=parse_bytes(self.memory_limit),
+            disk=disk,
             seed=seed,
-            report=self._reporter(),
+            report=self._reporter(progress),
+            checkpoint=checkpoint,
         )
 
-    def _exact_plan(self, X: Matrix, pool: Threads, reasons: tuple[str, ...]) -> Plan:
+    def _exact_plan(self, data: Data, settings: Settings, pool: Threads, reasons: tuple[str, ...]) -> Plan:
+        n, d = data.X.shape
         return plan_exact(
-            X.shape[0],
-            X.shape[1],
+            n,
+            d,
             self.n_clusters,
-            dtype=X.dtype,
+            dtype=data.X.dtype,
             storage=self.storage,
             precomputed=self._is_precomputed,
-            memory_limit=parse_bytes(self.memory_limit),
+            memory_limit=settings.memory_limit,
             n_jobs=pool.n_jobs,
-            memberships=self._membership_bytes(X, exact=True),
+            memberships=self._membership_bytes(data.X, exact=True),
+            passes=self._passes(settings, n),
+            measure=(lambda: speeds(data, settings, pool)) if n > _WORTH_MEASURING else None,
             reasons=reasons,
         )
+
+    def _passes(self, settings: Settings, n: int) -> float:
+        return passes(settings, n)
 
     def _embedded_plan(self, feature_map: FeatureMap, X: Matrix, pool: Threads, reasons: tuple[str, ...]) -> Plan:
         columns, landmarks = feature_map.size(X.shape)
@@ -222,13 +256,14 @@ class KernelClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """What the rule keeps of every point and cluster: nothing but labels, for the hard one."""
         return 0
 
-    def _reporter(self) -> Reporter:
-        def report(run: int, number: int, record: Iteration) -> None:
+    def _reporter(self, progress: Progress) -> Reporter:
+        def report(run: int, number: int, record: Iteration) -> bool:
             if self.verbose > 1 or (self.verbose == 1 and record.moved == 0):
                 print(
                     f"run {run + 1}, iteration {number}: objective {record.objective:.6g}, {record.moved} moved, "
                     f"{record.seconds:.3f} s"
                 )
+            return progress.iteration(run, number, self.max_iter)
 
         return report
 

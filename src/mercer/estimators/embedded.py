@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from mercer.solvers.cmeans import Partition
 from mercer.solvers.embedded import EmbeddedModel, grow
 from mercer.solvers.embedded_space import ExplicitCenters, Past
 from mercer.solvers.recipe import plant
-from mercer.solvers.restarts import best_partition, medoids, starts
+from mercer.solvers.restarts import Start, best_partition, medoids, starts
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix
 
@@ -59,9 +59,9 @@ def prepared_map(given: FeatureMap, seed: int, n_clusters: int) -> FeatureMap:
     return copy
 
 
-def metric_code(metric: str, feature_map: FeatureMap) -> int:
-    """0 for l2, 1 for l1; "auto" is what the map is made for."""
-    checks.choice("metric", metric, ("auto", *_METRICS))
+def metric_code(metric: str, feature_map: FeatureMap | None) -> int:
+    """0 for l2, 1 for l1; "auto" is what the map is made for. Without a map, l2."""
+    checks.choice("metric", metric, ("auto", "l2") if feature_map is None else ("auto", *_METRICS))
     if metric == "auto":
         return 1 if isinstance(feature_map, CentroidEmbedding) else 0
     return _METRICS[metric]
@@ -85,6 +85,7 @@ def fit_embedded(
         max_iter=settings.max_iter,
         tol=settings.tol,
         report=settings.report,
+        checkpoint=settings.checkpoint,
     )
     distances = space.own_distances(partition.centers, partition.labels)
     return _fitted(space, partition, feature_map, plan, medoids(space, partition.labels, distances))
@@ -97,7 +98,7 @@ def fit_more(
     feature_map, past = model.feature_map, Past(model.centers, model.constant)
     Y = feature_map.embed(X, pool)
     space = EmbeddedSpace(Y, weight, settings.n_clusters, pool, feature_map.leave(X, Y, pool), model.metric, past)
-    first = [space.nearest(model.centers)[0]]
+    first = [lambda: space.nearest(model.centers)[0]]
     partition = best_partition(space, first, max_iter=settings.max_iter, tol=settings.tol, report=settings.report)
     return _fitted(space, partition, feature_map, plan, None)
 
@@ -126,15 +127,19 @@ def _fitted(
     )
 
 
-def first_labels(data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap) -> Iterable[Labels]:
-    """First labels of the runs."""
+def first_labels(data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap) -> list[Start]:
+    """Ways to the first labels of the runs."""
     init, runs = settings.init, settings.n_init
     if not isinstance(init, str):
-        return [_given(init, data, space, feature_map)]
+        return [partial(_given, init, data, space, feature_map)]
     if runs is None and init == "k-means++":
-        leading = space.Y if feature_map.leading_first else None
-        return [grow(space, plant(data.kernel, data, space.n_clusters, settings.seed, space.pool, leading))]
+        return [partial(_grown, data, space, settings.seed, feature_map)]
     return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
+
+
+def _grown(data: Data, space: EmbeddedSpace, seed: int, feature_map: FeatureMap) -> Labels:
+    leading = space.Y if feature_map.leading_first else None
+    return grow(space, plant(data.kernel, data, space.n_clusters, seed, space.pool, leading))
 
 
 def _given(init: Any, data: Data, space: EmbeddedSpace, feature_map: FeatureMap) -> Labels:

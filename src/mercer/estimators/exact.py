@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,24 @@ import numpy as np
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.settings import Data, Fitted, Settings
-from mercer.gram import Gram, MemoryGram, Moves, PrecomputedGram, RecomputedGram, sums_across, sums_of_matrix
+from mercer.gram import (
+    Disk,
+    DiskGram,
+    MemoryGram,
+    Moves,
+    PrecomputedGram,
+    RecomputedGram,
+    TiledGram,
+    sums_across,
+    sums_of_matrix,
+)
 from mercer.kernels import KernelRows, Precomputed, warn_if_uninformative
-from mercer.planner import Plan
+from mercer.planner import Plan, Speeds, measure_disk, measure_kernel, temporary_folder
 from mercer.solvers import GramSpace, ImplicitCenters
 from mercer.solvers.implicit import ImplicitModel
 from mercer.solvers.objective import total_weights
-from mercer.solvers.recipe import Seedling, plant
-from mercer.solvers.restarts import best_partition, medoids, starts
+from mercer.solvers.recipe import plant
+from mercer.solvers.restarts import Start, best_partition, medoids, starts
 from mercer.solvers.space import Labels
 
 _RUNS = {"k-means++": 5, "random": 10, "points": 10}
@@ -25,16 +35,35 @@ _RECIPE_FROM = 512  # rows: below, runs in the space itself cost nothing
 _LOOKED_AT = 16  # kernel columns, to see whether the matrix says anything
 
 
+def passes(settings: Settings, n: int) -> float:
+    """How often a fit by the hard rule needs the whole kernel matrix, from experience with the papers' data."""
+    init, runs = settings.init, settings.n_init
+    if not isinstance(init, str) or (runs is None and init == "k-means++" and n > _RECIPE_FROM):
+        return 1.3  # from a good start few points move
+    return 4.0 * (_RUNS[init] if runs is None else runs)
+
+
+def speeds(data: Data, settings: Settings, pool: Threads) -> Speeds:
+    """Measure what an exact fit depends on."""
+    read, write = measure_disk(settings.disk.folder)
+    return Speeds(measure_kernel(data.kernel, data.X, pool), read, write)
+
+
 def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
     """Cluster in the feature space itself."""
-    rows, gram = gram_of(data, plan, pool)
-    space = GramSpace(gram, data.weight, settings.n_clusters, pool)
+    rows, gram = gram_of(data, settings, plan, pool)
+    with gram:
+        return _fit(data, settings, plan, rows, GramSpace(gram, data.weight, settings.n_clusters, pool))
+
+
+def _fit(data: Data, settings: Settings, plan: Plan, rows: KernelRows | None, space: GramSpace) -> Fitted:
     partition = best_partition(
         space,
         first_labels_exact(data, space, settings),
         max_iter=settings.max_iter,
         tol=settings.tol,
         report=settings.report,
+        checkpoint=settings.checkpoint,
     )
     members = Moves.between(None, partition.labels, space.weight)
     kernel = None if isinstance(data.kernel, Precomputed) else data.kernel
@@ -53,27 +82,36 @@ def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitt
     )
 
 
-def gram_of(data: Data, plan: Plan, pool: Threads) -> tuple[KernelRows | None, Gram]:
+def gram_of(data: Data, settings: Settings, plan: Plan, pool: Threads) -> tuple[KernelRows | None, TiledGram]:
     """Prepared rows (none if kernel values are given) and the kernel matrix, where the plan puts it."""
     if isinstance(data.kernel, Precomputed):
         return None, PrecomputedGram(data.X, pool)
     rows = data.kernel.rows(data.X)
-    stored = plan.storage == "memory"
-    gram: Gram = MemoryGram(data.kernel, rows, pool) if stored else RecomputedGram(data.kernel, rows)
+    gram = _gram(data, rows, settings.disk, plan, pool)
     if gram.n > 1:
         sample = np.linspace(0, gram.n - 1, min(gram.n, _LOOKED_AT)).astype(np.intp)
         warn_if_uninformative(data.kernel, gram.columns(sample), gram.diagonal, sample, data.X)
     return rows, gram
 
 
-def first_labels_exact(data: Data, space: GramSpace, settings: Settings) -> Iterable[Labels]:
-    """First labels of the runs."""
+def _gram(data: Data, rows: KernelRows, disk: Disk, plan: Plan, pool: Threads) -> TiledGram:
+    if plan.storage == "memory":
+        return MemoryGram(data.kernel, rows, pool)
+    if plan.storage == "recompute":
+        return RecomputedGram(data.kernel, rows)
+    costs = {}
+    if plan.speeds is not None:
+        costs["row_cost"] = plan.speeds.kernel_value * plan.speeds.read / disk.held(rows.dtype).itemsize
+    return DiskGram(data.kernel, rows, data.keys, disk, pool, spare=temporary_folder(), **costs)
+
+
+def first_labels_exact(data: Data, space: GramSpace, settings: Settings) -> list[Start]:
+    """Ways to the first labels of the runs."""
     init, runs = settings.init, settings.n_init
     if not isinstance(init, str):
-        return [_given(init, data, space)]
+        return [partial(_given, init, data, space)]
     if runs is None and init == "k-means++" and space.n > _RECIPE_FROM:
-        seedling = plant(data.kernel, data, space.n_clusters, settings.seed, space.pool)
-        return [_grown(seedling.head(), data, space)]
+        return [partial(_grown, data, space, settings.seed)]
     return starts(space, init, data.keys, settings.seeds(_RUNS[init] if runs is None else runs))
 
 
@@ -88,8 +126,9 @@ def _given(init: Any, data: Data, space: GramSpace) -> Labels:
     return model.nearest(data.X, space.pool)[0]
 
 
-def _grown(seedling: Seedling, data: Data, space: GramSpace) -> Labels:
+def _grown(data: Data, space: GramSpace, seed: int) -> Labels:
     """All points to the nearest centre of a partition of some of them."""
+    seedling = plant(data.kernel, data, space.n_clusters, seed, space.pool).head()
     k, pool, few = space.n_clusters, space.pool, seedling.rows
     members = Moves.between(None, seedling.labels, seedling.weight)
     if isinstance(data.kernel, Precomputed):

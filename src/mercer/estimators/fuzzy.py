@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mercer.estimators.soft import SoftClusterer
 from mercer.features import FeatureMap
+from mercer.gram import Disk
 from mercer.kernels import Kernel
 
 
@@ -87,7 +89,7 @@ class KernelFuzzyCMeans(SoftClusterer):
         kernel_params: Mapping[str, Any] | None = None,
         method: str | FeatureMap = "auto",
         n_components: int | None = None,
-        storage: str = "auto",
+        storage: str | Disk = "auto",
         metric: str = "auto",
         init: str | ArrayLike = "k-means++",
         n_init: int | str = "auto",
@@ -95,6 +97,7 @@ class KernelFuzzyCMeans(SoftClusterer):
         tol: float = 1e-3,
         keep_memberships: bool = True,
         memory_limit: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -116,6 +119,7 @@ class KernelFuzzyCMeans(SoftClusterer):
         self.tol = tol
         self.keep_memberships = keep_memberships
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -9,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.engine.checkpoint import Checkpoint
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.base import KernelClusterer
 from mercer.estimators.embedded import fit_more
+from mercer.estimators.listening import fit_progress, with_callbacks
 from mercer.estimators.settings import Data, Fitted
 from mercer.features import FeatureMap
+from mercer.gram import Disk
 from mercer.kernels import Kernel, Precomputed
 from mercer.solvers.certificate import Certificate, certify
 from mercer.solvers.embedded import EmbeddedModel
@@ -53,9 +57,11 @@ class KernelKMeans(KernelClusterer):
     n_components : int, optional
         Landmarks for "nystroem" (300 or 20 per cluster) and "apnc" (300), random features for "fourier" (1000), rank
         for "sketch" (2 per cluster). Not for the other methods.
-    storage : {"auto", "memory", "recompute"}, default="auto"
-        Where the exact method has its kernel matrix. "memory" keeps half of it (it is symmetric); "recompute" evaluates
-        it whenever needed; "auto" takes the first that fits. Results are the same. `plan_` says what was chosen.
+    storage : {"auto", "memory", "disk", "recompute"} or Disk, default="auto"
+        Where the exact method has its kernel matrix. "memory" keeps half of it (it is symmetric); "disk" has that half
+        in temporary files; a :class:`mercer.Disk` names a folder, whose tiles later fits use again, or a smaller type;
+        "recompute" evaluates it whenever needed; "auto" takes memory if it fits, else what is expected to be quicker,
+        from a short measurement of the disk and the kernel. Results are the same. `plan_` says what was chosen and why.
     metric : {"auto", "l2", "l1"}, default="auto"
         Nearest centre by which distance between coordinates: l1 for "apnc", l2 for all else. The exact method has l2
         only.
@@ -76,6 +82,10 @@ class KernelKMeans(KernelClusterer):
     memory_limit : int or str, optional
         Bytes (or for example "2GB") that `fit` may allocate beyond its input. A fit that cannot keep to it raises
         MemoryError before it starts.
+    checkpoint : path, optional
+        Folder, made if need be, where a fit keeps its state: one that was interrupted goes on from there when it is
+        called again with the same data and parameters (but for n_jobs, memory_limit, storage and verbose), to the same
+        result. Removed when the fit has ended. Not used by partial_fit.
     n_jobs : int, optional
         Threads; None and -1 are all cores. Results are the same bits for any number.
     random_state : int, RandomState or None
@@ -118,7 +128,7 @@ class KernelKMeans(KernelClusterer):
     Notes
     -----
     Time: n^2 / 2 kernel values once, then for each iteration the rows of the points that moved. Memory: n^2 / 2 values
-    for "memory", O(n n_clusters) for "recompute".
+    for "memory", O(n n_clusters) for "disk" and "recompute".
 
     References
     ----------
@@ -147,13 +157,14 @@ class KernelKMeans(KernelClusterer):
         kernel_params: Mapping[str, Any] | None = None,
         method: str | FeatureMap = "auto",
         n_components: int | None = None,
-        storage: str = "auto",
+        storage: str | Disk = "auto",
         metric: str = "auto",
         init: str | ArrayLike = "k-means++",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-6,
         memory_limit: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -173,12 +184,14 @@ class KernelKMeans(KernelClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     # ---- streams ------------------------------------------------------------------------------------------------
 
+    @with_callbacks
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with a batch of new rows of a stream, by an approximate method ("auto" is then "nystroem").
 
@@ -217,7 +230,7 @@ class KernelKMeans(KernelClusterer):
         weight = check_weights(sample_weight, data.shape[0])
         if before is None:
             checks.enough_rows(weight, self.n_clusters)
-            with Threads(self.n_jobs) as pool:
+            with fit_progress(self, self.verbose) as progress, Threads(self.n_jobs, progress) as pool:
                 found = self._fit(data, weight, pool, in_batches=True)
             self.n_samples_seen_ = data.shape[0]
         else:
@@ -234,7 +247,7 @@ class KernelKMeans(KernelClusterer):
             )
         with Threads(self.n_jobs) as pool:
             plan = self._embedded_plan(before.feature_map, X, pool, ("a batch of a stream",))
-            return fit_more(before, X, weight, self._settings(0), plan, pool)
+            return fit_more(before, X, weight, self._settings(0, pool.progress, Checkpoint()), plan, pool)
 
     def _check_method_for_streams(self) -> None:
         if self._is_precomputed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,6 +14,7 @@ from mercer.estimators import checks
 from mercer.estimators.settings import Fitted
 from mercer.estimators.soft import Soft, SoftClusterer, SoftClusteringWarning
 from mercer.features import FeatureMap
+from mercer.gram import Disk
 from mercer.kernels import Kernel
 
 _TYPICAL = 0.5
@@ -104,7 +106,7 @@ class KernelPossibilisticCMeans(SoftClusterer):
         kernel_params: Mapping[str, Any] | None = None,
         method: str | FeatureMap = "auto",
         n_components: int | None = None,
-        storage: str = "auto",
+        storage: str | Disk = "auto",
         metric: str = "auto",
         init: str | ArrayLike = "k-means++",
         n_init: int | str = "auto",
@@ -112,6 +114,7 @@ class KernelPossibilisticCMeans(SoftClusterer):
         tol: float = 1e-3,
         keep_memberships: bool = True,
         memory_limit: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -134,6 +137,7 @@ class KernelPossibilisticCMeans(SoftClusterer):
         self.tol = tol
         self.keep_memberships = keep_memberships
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

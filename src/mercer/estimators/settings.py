@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.checkpoint import Checkpoint
 from mercer.engine.threads import Threads
 from mercer.features import FeatureMap
+from mercer.gram import Disk
 from mercer.kernels import Kernel
 from mercer.planner import Plan
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, Sample
 
-Reporter = Callable[[int, int, Any], None]
+Reporter = Callable[[int, int, Any], bool]
+"""Told of a run, an iteration of it, and its record; whether to stop there."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,10 @@ class Settings:
     max_iter: int
     tol: float
     memory_limit: int | None
+    disk: Disk
     seed: int
     report: Reporter
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def seeds(self, runs: int) -> NDArray[np.integer]:
         """One seed for each run."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.engine.progress import Progress
 from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.base import KernelClusterer
@@ -26,16 +28,17 @@ from mercer.solvers.embedded import EmbeddedModel
 from mercer.solvers.embedded_space import ExplicitCenters
 from mercer.solvers.gram_space import ImplicitCenters
 from mercer.solvers.implicit import SoftImplicitModel
-from mercer.solvers.restarts import medoids
+from mercer.solvers.restarts import Start, medoids
 from mercer.solvers.rules import Rule
 from mercer.solvers.seeding import random_points
 from mercer.solvers.soft import SoftIteration, SoftPartition, best_soft_partition
-from mercer.solvers.space import Labels
+from mercer.solvers.space import Centers, Labels, Space
 from mercer.sources import Matrix, check_weights
 
 _COINCIDENT = 1e-3  # squared distance of two centres over the mean one of points to theirs
 _BLOCK = 1 << 16
 _RUNS = 10
+_ITERATIONS = 25  # of a run, from experience
 
 
 class SoftClusteringWarning(UserWarning):
@@ -89,16 +92,23 @@ class SoftClusterer(KernelClusterer):
         numbers = X.shape[0] * self.n_clusters
         return 7 * 8 * numbers if exact else int(X.dtype.itemsize * numbers * bool(self.keep_memberships))
 
+    def _passes(self, settings: Settings, n: int) -> float:
+        """Every iteration multiplies the whole matrix."""
+        by_chance = isinstance(settings.init, str) and settings.init != "k-means++"
+        runs = settings.n_init or (_RUNS if by_chance else 1)
+        return float(runs * min(settings.max_iter, _ITERATIONS))
+
     def _fit_exact(self, data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:
-        rows, gram = gram_of(data, plan, pool)
-        space = GramSpace(gram, data.weight, settings.n_clusters, pool)
-        partition = self._run(space, _exact_starts(data, space, settings), settings)
-        given = partition.centers.given
-        assert given is not None
-        kernel = None if isinstance(data.kernel, Precomputed) else data.kernel
-        scale, offset = partition.centers.affine()
-        model = SoftImplicitModel(kernel, rows, given, scale, offset, space.resolution)
-        return self._fitted(space, partition, plan, kernel=data.kernel, model=model)
+        rows, gram = gram_of(data, settings, plan, pool)
+        with gram:
+            space = GramSpace(gram, data.weight, settings.n_clusters, pool)
+            partition = self._run(space, _exact_starts(data, space, settings), settings)
+            given = partition.centers.given
+            assert given is not None
+            kernel = None if isinstance(data.kernel, Precomputed) else data.kernel
+            scale, offset = partition.centers.affine()
+            model = SoftImplicitModel(kernel, rows, given, scale, offset, space.resolution)
+            return self._fitted(space, partition, plan, kernel=data.kernel, model=model)
 
     def _fit_embedded(
         self, data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
@@ -115,7 +125,7 @@ class SoftClusterer(KernelClusterer):
             centers=partition.centers.means,
         )
 
-    def _run(self, space: Any, first: Iterable[Any], settings: Settings) -> SoftPartition[Any]:
+    def _run(self, space: Any, first: Sequence[Callable[[], Any]], settings: Settings) -> SoftPartition[Any]:
         return best_soft_partition(
             space,
             first,
@@ -125,6 +135,7 @@ class SoftClusterer(KernelClusterer):
             max_iter=settings.max_iter,
             tol=settings.tol,
             keep=bool(self.keep_memberships),
+            checkpoint=settings.checkpoint,
         )
 
     def _fitted(self, space: Any, partition: SoftPartition[Any], plan: Plan, **parts: Any) -> Fitted:
@@ -155,13 +166,14 @@ class SoftClusterer(KernelClusterer):
             **parts,
         )
 
-    def _reporter(self) -> Reporter:
-        def report(run: int, number: int, record: SoftIteration) -> None:
+    def _reporter(self, progress: Progress) -> Reporter:
+        def report(run: int, number: int, record: SoftIteration) -> bool:
             if self.verbose > 1 or (self.verbose == 1 and record.change <= self.tol):
                 print(
                     f"run {run + 1}, iteration {number}: objective {record.objective:.6g}, memberships changed by up "
                     f"to {record.change:.2g}, {record.seconds:.3f} s"
                 )
+            return progress.iteration(run, number, self.max_iter)
 
         return report
 
@@ -250,33 +262,38 @@ class SoftClusterer(KernelClusterer):
 
 def _embedded_starts(
     data: Data, space: EmbeddedSpace, settings: Settings, feature_map: FeatureMap
-) -> Iterator[ExplicitCenters]:
+) -> list[Callable[[], ExplicitCenters]]:
     if not isinstance(settings.init, str) and np.ndim(settings.init) == 2:
         points = checks.given_start(settings.init, data, space.n_clusters)
-        yield space.centers_at(images_of(points, space, feature_map))
-    elif isinstance(settings.init, str) and settings.init == "points":
-        for chosen in _drawn(data, settings):
-            yield space.centers_at(space.Y[chosen])
-    else:
-        for labels in first_labels(data, space, settings, feature_map):
-            yield space.centers(labels)
+        return [lambda: space.centers_at(images_of(points, space, feature_map))]
+    if isinstance(settings.init, str) and settings.init == "points":
+        return [partial(lambda draw: space.centers_at(space.Y[draw()]), draw) for draw in _draws(data, settings)]
+    return [partial(_means, space, start) for start in first_labels(data, space, settings, feature_map)]
 
 
-def _exact_starts(data: Data, space: GramSpace, settings: Settings) -> Iterator[ImplicitCenters]:
+def _exact_starts(data: Data, space: GramSpace, settings: Settings) -> list[Callable[[], ImplicitCenters]]:
     if not isinstance(settings.init, str) and np.ndim(settings.init) == 2:
-        points = checks.given_start(settings.init, data, space.n_clusters)
-        images = data.kernel.rows(points)
-        sums = data.kernel(points, data.X).astype(np.float64)
-        yield ImplicitCenters(sums, np.ones(len(points)), data.kernel.diagonal(images))
-    elif isinstance(settings.init, str) and settings.init == "points":
-        for chosen in _drawn(data, settings):
-            yield space.centers_at(chosen)
-    else:
-        for labels in first_labels_exact(data, space, settings):
-            yield space.centers(labels)
+        return [lambda: _images(checks.given_start(settings.init, data, space.n_clusters), data)]
+    if isinstance(settings.init, str) and settings.init == "points":
+        return [partial(lambda draw: space.centers_at(draw()), draw) for draw in _draws(data, settings)]
+    return [partial(_means, space, start) for start in first_labels_exact(data, space, settings)]
 
 
-def _drawn(data: Data, settings: Settings) -> Iterator[NDArray[np.intp]]:
-    for seed in settings.seeds(_RUNS if settings.n_init is None else settings.n_init):
-        chosen = random_points(data.keys, data.weight, settings.n_clusters, np.random.default_rng(int(seed)))
-        yield np.resize(chosen, settings.n_clusters)  # some twice, if there are fewer distinct rows
+def _means(space: Space[Centers], start: Start) -> Centers:
+    return space.centers(start())
+
+
+def _images(points: NDArray[Any], data: Data) -> ImplicitCenters:
+    """Centres at the images of points that need not be rows."""
+    sums = data.kernel(points, data.X).astype(np.float64)
+    return ImplicitCenters(sums, np.ones(len(points)), data.kernel.diagonal(data.kernel.rows(points)))
+
+
+def _draws(data: Data, settings: Settings) -> list[Callable[[], NDArray[np.intp]]]:
+    seeds = settings.seeds(_RUNS if settings.n_init is None else settings.n_init)
+    return [partial(_drawn, data, settings, int(seed)) for seed in seeds]
+
+
+def _drawn(data: Data, settings: Settings, seed: int) -> NDArray[np.intp]:
+    chosen = random_points(data.keys, data.weight, settings.n_clusters, np.random.default_rng(seed))
+    return np.resize(chosen, settings.n_clusters)  # some twice, if there are fewer distinct rows

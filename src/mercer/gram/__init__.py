@@ -2,22 +2,30 @@
 
 from mercer.gram.across import sums_across, sums_of_matrix, weighted_sums
 from mercer.gram.base import Gram, Moves
+from mercer.gram.disk import Disk, DiskGram, disk_bytes, tile_sizes
+from mercer.gram.files import TileFileError, TileFiles
 from mercer.gram.memory import MemoryGram, memory_bytes
 from mercer.gram.precomputed import PrecomputedGram
 from mercer.gram.recompute import RecomputedGram, recompute_bytes
 from mercer.gram.tiled import TiledGram, block_size
 
 __all__ = [
+    "Disk",
+    "DiskGram",
     "Gram",
     "MemoryGram",
     "Moves",
     "PrecomputedGram",
     "RecomputedGram",
+    "TileFileError",
+    "TileFiles",
     "TiledGram",
     "block_size",
+    "disk_bytes",
     "memory_bytes",
     "recompute_bytes",
     "sums_across",
     "sums_of_matrix",
+    "tile_sizes",
     "weighted_sums",
 ]

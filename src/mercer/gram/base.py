@@ -62,12 +62,15 @@ class Gram(Protocol):
         Number of points.
     dtype : dtype
         Of kernel values.
+    eps : float
+        Relative rounding of kernel values, which may be held in a smaller type.
     diagonal : array of shape (n,)
         k(x_i, x_i), float64.
     """
 
     n: int
     dtype: np.dtype[np.floating]
+    eps: float
     diagonal: NDArray[np.float64]
 
     def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:

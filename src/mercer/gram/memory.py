@@ -45,7 +45,7 @@ class MemoryGram(TiledGram):
         super().__init__(rows.n, rows.dtype)
         self._tiles = self._allocate()
         self._parts = [rows.slice(block) for block in self.blocks]
-        pool.map(lambda pair: self._evaluate(kernel, *pair), self.pairs)
+        pool.map(lambda pair: self._evaluate(kernel, *pair), self.pairs, "kernel matrix", "tiles")
         del self._parts
         self.diagonal = self._exact_diagonal(kernel, rows)
 

@@ -37,7 +37,7 @@ class PrecomputedGram(TiledGram):
         super().__init__(K.shape[0], K.dtype)
         self._K = K if is_sparse(K) or K.strides[1] == K.itemsize else K.T  # symmetric: either order will do
         self.diagonal = K.diagonal().astype(np.float64)
-        gaps = pool.map(lambda pair: self._asymmetry(*pair), self.pairs)
+        gaps = pool.map(lambda pair: self._asymmetry(*pair), self.pairs, "check of the kernel matrix", "tiles")
         worst = max(range(len(gaps)), key=lambda p: gaps[p][0])
         if gaps[worst][0] > _TOLERANCE[K.dtype.itemsize] * max(size for _, size in gaps):
             raise ValueError(

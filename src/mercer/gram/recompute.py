@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from mercer.engine.memory import aligned_empty
 from mercer.engine.threads import Threads
@@ -37,6 +37,7 @@ class RecomputedGram(TiledGram):
     def __init__(self, kernel: Kernel, rows: KernelRows) -> None:
         super().__init__(rows.n, rows.dtype)
         self.kernel = kernel
+        self.evaluated = rows.dtype
         self._parts = [rows.slice(block) for block in self.blocks]
         self._visits = _visits(self.pairs, len(self.blocks))
         self._thread = threading.local()
@@ -44,17 +45,30 @@ class RecomputedGram(TiledGram):
 
     def tile(self, i: int, j: int) -> NDArray[Any]:
         """Evaluate a tile into this thread's buffer, which the next call overwrites."""
-        out = self._buffer(self._parts[i].n, self._parts[j].n)
+        return self._evaluate(i, j, self._buffer(self._parts[i].n, self._parts[j].n, self.evaluated))
+
+    def _evaluate(self, i: int, j: int, out: NDArray[Any]) -> NDArray[Any]:
         self.kernel.block(self._parts[i], self.kernel.panels(self._parts[j]), out)
         if i == j and self.kernel.geometry == "distance":
             np.fill_diagonal(out, self.diagonal[self.blocks[i]])
         return out
 
     def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
-        """Evaluate the moved points' rows only, or every tile once if that is less work."""
-        if 2 * len(moves) >= self.n:
+        """Evaluate the moved points' rows only, or go over the tiles if that is less work."""
+        if self._rows_are_cheaper(moves):
+            self._add_rows(sums, moves, pool)
+        else:
             super().add(sums, moves, pool)
-            return
+
+    def _rows_are_cheaper(self, moves: Moves) -> bool:
+        return 2 * len(moves) < self.n
+
+    def _as_held(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Evaluated values as the tiles have them."""
+        return values
+
+    def _add_rows(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
+        """Whole rows of the matrix, in the order of a pass over the tiles: sums get the same bits."""
         parts = [moves.within(block) for block in self.blocks]
 
         def apply(j: int) -> None:
@@ -62,13 +76,13 @@ class RecomputedGram(TiledGram):
             for i in self._visits[j]:
                 part = parts[i]
                 if len(part):
-                    out = self._buffer(len(part), panels.n)
+                    out = self._buffer(len(part), panels.n, self.evaluated)
                     self.kernel.block(self._parts[i].take(part.position), panels, out)
                     self._fix_diagonal(i, j, part, out)
                     stacked = Moves(np.arange(len(part), dtype=np.int32), part.old, part.new, part.weight)
-                    segment(out, stacked, sums[:, self.blocks[j]], by_rows=True)
+                    segment(self._as_held(out), stacked, sums[:, self.blocks[j]], by_rows=True)
 
-        pool.map(apply, range(len(self.blocks)))
+        pool.map(apply, range(len(self.blocks)), "rows of points that moved")
 
     def _fix_diagonal(self, i: int, j: int, part: Moves, out: NDArray[Any]) -> None:
         if i == j and self.kernel.geometry == "distance":
@@ -77,7 +91,7 @@ class RecomputedGram(TiledGram):
     def columns(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Evaluate whole columns, shape (n, len(indices))."""
         size = self.blocks[0].stop
-        out = np.empty((len(indices), self.n), dtype=self.dtype)
+        out = np.empty((len(indices), self.n), dtype=self.evaluated)
         for row, index in zip(out, indices, strict=True):
             home, inside = divmod(int(index), size)
             point = self._parts[home].take(np.array([inside]))
@@ -85,12 +99,14 @@ class RecomputedGram(TiledGram):
                 self.kernel.block(point, self.kernel.panels(part), row[None, block])
             if self.kernel.geometry == "distance":
                 row[index] = self.diagonal[index]
-        return out.T
+        return self._as_held(out).T
 
-    def _buffer(self, height: int, width: int) -> NDArray[Any]:
-        if not hasattr(self._thread, "buffer"):
-            self._thread.buffer = aligned_empty(block_size(self.n) ** 2, self.dtype)
-        buffer: NDArray[Any] = self._thread.buffer
+    def _buffer(self, height: int, width: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Memory of this thread, a tile for each type of values."""
+        name = np.dtype(dtype).name
+        if not hasattr(self._thread, name):
+            setattr(self._thread, name, aligned_empty(block_size(self.n) ** 2, dtype))
+        buffer: NDArray[Any] = getattr(self._thread, name)
         return buffer[: height * width].reshape(height, width)
 
 

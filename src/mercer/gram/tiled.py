@@ -8,7 +8,8 @@ copies. One pass reads each tile once and uses it for its rows and for its colum
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,7 @@ class TiledGram(ABC):
     def __init__(self, n: int, dtype: np.dtype[np.floating]) -> None:
         self.n = n
         self.dtype = dtype
+        self.eps = float(np.finfo(dtype).eps)
         self.blocks = blocks(n, block_size(n))
         self.pairs = tournament(len(self.blocks))
         self.diagonal: NDArray[np.float64]
@@ -62,6 +64,18 @@ class TiledGram(ABC):
     @abstractmethod
     def tile(self, i: int, j: int) -> NDArray[Any]:
         """Kernel values of block `i` (rows) against block `j` (columns), j <= i."""
+
+    def announce(self, pairs: list[tuple[int, int]]) -> None:  # noqa: B027
+        """Take note of the tiles that will be asked for, in this order."""
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what lies outside memory."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
         """Add the moved points' kernel rows to the clusters' sums; tiles without moved points are not touched."""
@@ -74,7 +88,7 @@ class TiledGram(ABC):
             if i != j:
                 segment(tile, parts[j], sums[:, self.blocks[i]], by_rows=False)
 
-        pool.run_in_order(apply, [(i, j) for i, j in self.pairs if len(parts[i]) or len(parts[j])])
+        self.run(apply, [(i, j) for i, j in self.pairs if len(parts[i]) or len(parts[j])], pool)
 
     def multiply(self, factor: NDArray[np.float64], pool: Threads) -> NDArray[np.float64]:
         """K times each row of `factor`, shape (k, n): one pass over the tiles, sums of tiles in float64."""
@@ -87,8 +101,13 @@ class TiledGram(ABC):
             if i != j:
                 out[columns] += tile.T @ right[rows]
 
-        pool.run_in_order(apply, self.pairs)
+        self.run(apply, self.pairs, pool)
         return np.ascontiguousarray(out.T)
+
+    def run(self, apply: Callable[[int, int], None], pairs: list[tuple[int, int]], pool: Threads) -> None:
+        """Go over some of the tiles."""
+        self.announce(pairs)
+        pool.run_in_order(apply, pairs, "pass over the kernel matrix")
 
     def columns(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Whole columns, shape (n, len(indices))."""

@@ -133,6 +133,11 @@ class Kernel(ABC):
     """Whether values depend on x - z or on the inner product."""
 
     @property
+    def identity(self) -> str:
+        """What tells this kernel from others in a later process."""
+        return repr(self)
+
+    @property
     def positive_semidefinite(self) -> bool | None:
         """True if every kernel matrix has no negative eigenvalue, False if some have, None if not known."""
         return None
@@ -140,6 +145,10 @@ class Kernel(ABC):
     def rows(self, X: Matrix, like: KernelRows | None = None) -> KernelRows:
         """Prepare the rows of `X`; with `like`, in the same way as those."""
         return KernelRows(X)
+
+    def same_bits_in_any_block(self, rows: KernelRows) -> bool:
+        """Whether values have the same bits whatever block they are evaluated in, and for k(x, z) as for k(z, x)."""
+        return False
 
     def check(self, X: Matrix) -> None:  # noqa: B027
         """Refuse data whose kernel values cannot be had: too large for their precision, or not a kernel matrix."""
@@ -218,6 +227,10 @@ class CompiledKernel(Kernel):
 
     def _origin(self, X: Matrix) -> NDArray[Any] | None:
         return None
+
+    def same_bits_in_any_block(self, rows: KernelRows) -> bool:
+        """Sums go over the columns in one order; sparse rows have differences taken from one side's norm."""
+        return not (self.norm == 1 and is_sparse(rows.X))
 
     def check(self, X: Matrix) -> None:
         """No kernel value is larger than the largest k(x, x), if the kernel is positive semidefinite."""

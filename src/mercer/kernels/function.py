@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -37,6 +39,17 @@ class Function(Kernel):
     function: Callable[..., Any]
     params: dict[str, Any] = field(default_factory=dict)
     name: ClassVar[str] = "function"
+
+    @property
+    def identity(self) -> str:
+        """Name, code and parameters: a function that was changed is another kernel."""
+        code = getattr(self.function, "__code__", None)
+        facts: list[Any] = [sorted(self.params.items())]
+        if code is not None:
+            closure = [cell.cell_contents for cell in self.function.__closure__ or ()]
+            facts += [code.co_code, code.co_names, code.co_consts, self.function.__defaults__, closure]
+        digest = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(facts)).encode()).hexdigest()
+        return f"{self._label()} {digest}"
 
     def block(self, rows: KernelRows, panels: Panels, out: NDArray[Any]) -> None:
         """Call the function and check what it returns."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mercer.engine.memory import format_bytes
+from mercer.engine.progress import format_seconds
+from mercer.planner.speeds import Speeds
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class Plan:
     method : str
         For example "exact".
     storage : str
-        Where the kernel matrix is: "memory", "recompute" or "precomputed"; "embedding" if there is none.
+        Where the kernel matrix is: "memory", "disk", "recompute" or "precomputed"; "embedding" if there is none.
     n_samples, n_features, n_clusters : int
     kernel_bytes : int
         What the kernel matrix (or the coordinates) takes.
@@ -26,6 +28,12 @@ class Plan:
         The memory limit the plan was made for, in bytes.
     reasons : tuple of str
         Why it is so.
+    disk_bytes : int
+        What the kernel matrix takes on disk.
+    seconds : float or None
+        How long the fit is expected to take; None where nothing was measured.
+    speeds : Speeds or None
+        What was measured to tell.
     """
 
     method: str
@@ -37,6 +45,9 @@ class Plan:
     work_bytes: int
     limit: int | None
     reasons: tuple[str, ...]
+    disk_bytes: int = 0
+    seconds: float | None = None
+    speeds: Speeds | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -49,8 +60,13 @@ class Plan:
             f"{'coordinates' if self.storage == 'embedding' else 'kernel matrix ' + self.storage} "
             f"({format_bytes(self.kernel_bytes)}), work {format_bytes(self.work_bytes)}"
         )
-        limit = "" if self.limit is None else f", limit {format_bytes(self.limit)}"
-        return head + limit + "".join(f"\n  - {reason}" for reason in self.reasons)
+        if self.disk_bytes:
+            head += f", disk {format_bytes(self.disk_bytes)}"
+        if self.limit is not None:
+            head += f", limit {format_bytes(self.limit)}"
+        if self.seconds is not None:
+            head += f", about {format_seconds(self.seconds)}"
+        return head + "".join(f"\n  - {reason}" for reason in self.reasons)
 
 
 _CHOOSING = 4 * 10**6  # gamma from a sample of the rows, landmarks

@@ -45,52 +45,78 @@ class Partition(Generic[Centers]):
     history: tuple[Iteration, ...]
 
 
+@dataclass(frozen=True)
+class Unfinished(Generic[Centers]):
+    """A run between two iterations: all that the next one depends on."""
+
+    labels: Labels
+    centers: Centers
+    objective: float
+    best: Labels
+    best_objective: float
+    history: tuple[Iteration, ...]
+
+
 def hard_c_means(
     space: Space[Centers],
-    labels: Labels,
+    start: Labels | Unfinished[Centers],
     *,
     max_iter: int = 300,
     tol: float = 0.0,
-    on_iteration: Callable[[int, Iteration], None] = lambda number, iteration: None,
+    on_iteration: Callable[[int, Iteration], object] = lambda number, iteration: None,
+    keep: Callable[[Unfinished[Centers]], None] = lambda unfinished: None,
 ) -> Partition[Centers]:
     """Lloyd's iteration from given labels.
 
     Parameters
     ----------
     space : Space
-    labels : array of shape (n,)
-        First partition; not changed.
+    start : array of shape (n,) or Unfinished
+        First partition, not changed; or a run to go on with.
     max_iter : int
     tol : float
         Stop when an iteration lowers the objective by no more than `tol` times its value. Zero: when nothing moves.
     on_iteration : callable
-        Called with the iteration's number and its record.
+        Called with the iteration's number and its record; a true answer ends the run.
+    keep : callable
+        Called with the run after each iteration that is not the last.
     """
-    centers = space.centers(labels)
-    objective = best_objective = space.objective(centers)
-    best, history, converged = labels, list[Iteration](), False
-    for number in range(1, max_iter + 1):
-        started = time.perf_counter()
-        # 1. and 2.
-        found = space.assign(centers, labels)
-        refilled = refill_empty(space, centers, found.labels)
-        moved = int(np.count_nonzero(found.labels != labels))
-        # 3.
-        before = objective
-        if moved:
-            centers = space.recentre(centers, labels, found, refilled)
-            objective = space.objective(centers)
-        labels = found.labels
-        history.append(Iteration(objective, moved, time.perf_counter() - started))
-        on_iteration(number, history[-1])
-        if objective <= best_objective:
-            best, best_objective = labels, objective
-        converged = moved == 0 or (tol > 0 and 0 <= before - objective <= tol * abs(before))
-        if converged:
+    run = start if isinstance(start, Unfinished) else _begin(space, start)
+    converged = False
+    for number in range(len(run.history) + 1, max_iter + 1):
+        run, converged = _iterate(space, run, tol)
+        if on_iteration(number, run.history[-1]) or converged:
             break
-    if space.keeps_best and objective > best_objective + 1e-9 * abs(best_objective):  # an indefinite kernel
-        centers, labels, objective = space.centers(best), best, best_objective
-    return Partition(labels, centers, objective, converged, tuple(history))
+        keep(run)
+    labels, centers, objective = run.labels, run.centers, run.objective
+    if space.keeps_best and objective > run.best_objective + 1e-9 * abs(run.best_objective):  # an indefinite kernel
+        centers, labels, objective = space.centers(run.best), run.best, run.best_objective
+    return Partition(labels, centers, objective, converged, run.history)
+
+
+def _begin(space: Space[Centers], labels: Labels) -> Unfinished[Centers]:
+    centers = space.centers(labels)
+    objective = space.objective(centers)
+    return Unfinished(labels, centers, objective, labels, objective, ())
+
+
+def _iterate(space: Space[Centers], run: Unfinished[Centers], tol: float) -> tuple[Unfinished[Centers], bool]:
+    """One iteration, and whether it was the last."""
+    started = time.perf_counter()
+    # 1. and 2.
+    found = space.assign(run.centers, run.labels)
+    refilled = refill_empty(space, run.centers, found.labels)
+    moved = int(np.count_nonzero(found.labels != run.labels))
+    # 3.
+    centers, objective = run.centers, run.objective
+    if moved:
+        centers = space.recentre(centers, run.labels, found, refilled)
+        objective = space.objective(centers)
+    history = (*run.history, Iteration(objective, moved, time.perf_counter() - started))
+    better = objective <= run.best_objective
+    best, best_objective = (found.labels, objective) if better else (run.best, run.best_objective)
+    converged = moved == 0 or (tol > 0 and 0 <= run.objective - objective <= tol * abs(run.objective))
+    return Unfinished(found.labels, centers, objective, best, best_objective, history), converged
 
 
 def refill_empty(space: Space[Centers], centers: Centers, labels: Labels) -> bool:

@@ -81,6 +81,8 @@ class EmbeddedSpace:
         Rows of a stream seen before these: they pull at the centres and count in the objective, and do not move.
     """
 
+    kept: tuple[type, ...] = (ExplicitCenters, Trail)
+
     def __init__(
         self,
         Y: Matrix,

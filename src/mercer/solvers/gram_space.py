@@ -55,6 +55,8 @@ class GramSpace:
     pool : Threads
     """
 
+    kept: tuple[type, ...] = (ImplicitCenters,)
+
     def __init__(self, gram: Gram, weight: NDArray[np.float64], n_clusters: int, pool: Threads) -> None:
         self.gram = gram
         self.n = gram.n
@@ -64,7 +66,7 @@ class GramSpace:
         self.keeps_best = True
         self.held = np.zeros(n_clusters, dtype=bool)
         self.constant = float(weight @ gram.diagonal)
-        self.resolution = 32 * float(np.finfo(gram.dtype).eps) * float(np.abs(gram.diagonal).max(initial=0.0))
+        self.resolution = 32 * gram.eps * float(np.abs(gram.diagonal).max(initial=0.0))
 
     def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Squared distances to some of the points, shape (len(indices), n)."""

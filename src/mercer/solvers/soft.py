@@ -8,13 +8,15 @@ match. The objective never rises for a positive semidefinite kernel.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.engine.checkpoint import Checkpoint
 from mercer.solvers.rules import Rule
 from mercer.solvers.space import Centers, Labels
 
@@ -64,6 +66,7 @@ class SoftSpace(Protocol[Centers]):
     """What the soft loop needs of a space."""
 
     n_clusters: int
+    kept: tuple[type, ...]
 
     def soft_step(
         self,
@@ -94,15 +97,34 @@ class SoftPartition(Generic[Centers]):
     history: tuple[SoftIteration, ...]
 
 
+@dataclass(frozen=True)
+class UnfinishedSoft(Generic[Centers]):
+    """A run after an iteration: the centres that it began with, from which the next is found again."""
+
+    centers: Centers
+    history: tuple[SoftIteration, ...]
+
+
+@dataclass(frozen=True)
+class EndedSoft(Generic[Centers]):
+    """A run that has ended, without what its centres give again."""
+
+    rule: Rule
+    centers: Centers
+    converged: bool
+    history: tuple[SoftIteration, ...]
+
+
 def soft_c_means(
     space: SoftSpace[Centers],
     rule: Rule,
-    centers: Centers,
+    start: Centers | UnfinishedSoft[Centers],
     *,
     max_iter: int,
     tol: float,
     keep: bool = True,
-    on_iteration: Callable[[int, SoftIteration], None] = lambda number, iteration: None,
+    on_iteration: Callable[[int, SoftIteration], object] = lambda number, iteration: None,
+    save: Callable[[UnfinishedSoft[Centers]], None] = lambda unfinished: None,
 ) -> SoftPartition[Centers]:
     """Alternate between memberships and centres, from given centres.
 
@@ -110,60 +132,96 @@ def soft_c_means(
     ----------
     space : SoftSpace
     rule : Rule
-    centers : Centers
+    start : Centers or UnfinishedSoft
+        First centres, or a run to go on with.
     max_iter : int
     tol : float
         Stop when no membership changed by more.
     keep : bool
         Whether all memberships are kept.
     on_iteration : callable
-        Called with the iteration's number and its record.
+        Called with the iteration's number and its record; a true answer ends the run.
+    save : callable
+        Called with the run after each iteration that is not the last.
     """
     history, converged = list[SoftIteration](), False
     before: tuple[Centers, SoftStep[Centers]] | None = None
-    for number in range(1, max_iter + 1):
+    if isinstance(start, UnfinishedSoft):
+        history, step = list(start.history), space.soft_step(start.centers, rule, None, keep=keep)
+        before, centers = (start.centers, step), _next(space, rule, step)
+    else:
+        centers = start
+    for number in range(len(history) + 1, max_iter + 1):
         started = time.perf_counter()
         # 1.
         step = space.soft_step(centers, rule, before, keep=keep)
         # 2. and 3.
         converged = step.change <= tol
         before = centers, step
-        centers = space.soft_centers(step, rule) if step.centers is None else step.centers
+        centers = _next(space, rule, step)
         history.append(SoftIteration(step.objective, step.change, time.perf_counter() - started))
-        on_iteration(number, history[-1])
-        if converged:
+        if on_iteration(number, history[-1]) or converged:
             break
+        save(UnfinishedSoft(before[0], tuple(history)))
     last = space.soft_step(centers, rule, before, keep=keep, final=True)
     return SoftPartition(rule, centers, last, converged, tuple(history))
 
 
+def _next(space: SoftSpace[Centers], rule: Rule, step: SoftStep[Centers]) -> Centers:
+    return space.soft_centers(step, rule) if step.centers is None else step.centers
+
+
 def best_soft_partition(
     space: SoftSpace[Centers],
-    first: Iterable[Centers],
+    first: Sequence[Callable[[], Centers]],
     m: float,
     *,
     theta: float | None,
-    report: Callable[[int, int, SoftIteration], None],
+    report: Callable[[int, int, SoftIteration], object],
+    keep: bool,
+    checkpoint: Checkpoint | None = None,
     **settings: Any,
 ) -> SoftPartition[Centers]:
     """Run from every start and keep the lowest objective; then typicalities from there, if `theta` is given.
 
-    The widths are ``nu_c = theta sum w u^m d / sum w u^m`` of the fuzzy run (Krishnapuram & Keller 1993).
+    The widths are ``nu_c = theta sum w u^m d / sum w u^m`` of the fuzzy run (Krishnapuram & Keller 1993). A run goes on
+    where a checkpoint left off.
     """
-    runs = 0
+    checkpoint = checkpoint or Checkpoint()
+    classes = (UnfinishedSoft, EndedSoft, SoftIteration, Rule, *space.kept)
+    state = checkpoint.load(classes) or {"run": 0, "best": None, "current": None}
+    best = None if state["best"] is None else _again(space, state["best"], keep)
 
-    def run(rule: Rule, centers: Centers) -> SoftPartition[Centers]:
-        nonlocal runs
-        number, runs = runs, runs + 1
-        return soft_c_means(space, rule, centers, on_iteration=lambda i, record: report(number, i, record), **settings)
+    def save(current: UnfinishedSoft[Centers] | None, number: int) -> None:
+        if checkpoint.due:
+            ended = None if best is None else EndedSoft(best.rule, best.centers, best.converged, best.history)
+            checkpoint.save({"run": number, "best": ended, "current": current})
 
-    best: SoftPartition[Centers] | None = None
-    for centers in first:
-        found = run(Rule(m), centers)
+    def run(rule: Rule, start: Callable[[], Centers], number: int) -> SoftPartition[Centers]:
+        current = state["current"] if number == state["run"] else None
+        return soft_c_means(
+            space,
+            rule,
+            start() if current is None else current,
+            keep=keep,
+            on_iteration=partial(report, number),
+            save=partial(save, number=number),
+            **settings,
+        )
+
+    for number in range(state["run"], len(first)):
+        found = run(Rule(m), first[number], number)
         if best is None or found.last.objective < best.last.objective * (1 - _TIE):
             best = found
+        save(None, number + 1)
     assert best is not None
     if theta is None:
         return best
     widths = np.divide(best.last.costs, best.last.totals, out=np.zeros(space.n_clusters), where=best.last.totals > 0)
-    return run(Rule(m, theta * widths), best.centers)
+    from_there = best.centers
+    return run(Rule(m, theta * widths), lambda: from_there, len(first))
+
+
+def _again(space: SoftSpace[Centers], ended: EndedSoft[Centers], keep: bool) -> SoftPartition[Centers]:
+    last = space.soft_step(ended.centers, ended.rule, None, keep=keep, final=True)
+    return SoftPartition(ended.rule, ended.centers, last, ended.converged, ended.history)

@@ -37,6 +37,8 @@ class Space(Protocol[Centers]):
         Clusters with weight beyond these points, which are not empty without them.
     resolution : float
         Squared distances below it are rounding.
+    kept : tuple of type
+        The dataclasses that its centres are made of, for checkpoints.
     keeps_best : bool
         Whether to go back to the lowest objective if it rises: not where points go by another distance than its.
     """
@@ -47,6 +49,7 @@ class Space(Protocol[Centers]):
     weight: NDArray[np.float64]
     held: NDArray[np.bool_]
     resolution: float
+    kept: tuple[type, ...]
     keeps_best: bool
 
     def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
