@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import mercer
+from benchmarks.papers.codebook import show_codebook
 from benchmarks.papers.curves import show_curve
 from mercer import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, datasets, metrics
 
@@ -105,8 +106,10 @@ def main(names: list[str] | None = None) -> bool:
         if not names or file.stem in names:
             paper = tomllib.loads(file.read_text())
             print(f"\n==== {paper['title']}\n{paper['note']}")
-            for table in paper["table"]:
+            for table in paper.get("table", []):
                 reached &= show_table(table)
             for curve in paper.get("curve", []):
                 reached &= show_curve(curve, *load(curve["data"]))
+            for table in paper.get("codebook", []):
+                reached &= show_codebook(table, *load(table["data"]))
     return reached
