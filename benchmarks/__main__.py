@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ("core", "exact", "embedded", "recipe", "l1", "scaling", "soft", "papers")
+ALL = ("core", "exact", "embedded", "recipe", "l1", "scaling", "soft", "storage", "papers")
 
 
 def main(names: list[str]) -> int:

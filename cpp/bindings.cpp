@@ -315,13 +315,17 @@ std::tuple<double, double> soft_step(const RowsView<T>& points, Vector<const T> 
 
 template <class T>
 void segment(bool by_rows, Matrix<const T> tile, Vector<const int32_t> position, Vector<const int32_t> from,
-             Vector<const int32_t> to, Vector<const double> weight, Matrix<double> F) {
+             Vector<const int32_t> to, Vector<const double> weight, Matrix<double> F,
+             const Optional<Vector<T>>& scratch) {
   const Index along = tile.shape(by_rows ? 0 : 1), across = tile.shape(by_rows ? 1 : 0), k = F.shape(0);
   require_rows(tile, tile.shape(0), tile.shape(1), "");
   require_rows(F, k, across, "F must be (clusters, columns) for rows, (clusters, rows) for columns");
-  const Moves moves = make_moves(position, from, to, weight, along, k, !by_rows);
+  require(!scratch || !by_rows, "scratch is for columns only");
+  T* room = optional_data(scratch, table<T>().segment_scratch(along), "scratch is too small");
+  const Moves moves = make_moves(position, from, to, weight, along, k, !by_rows && !room);
   const Index ld = row_stride(tile), ldF = row_stride(F);
   nb::gil_scoped_release release;
+  if (room) return table<T>().segment_transposed(tile.data(), ld, across, along, moves, F.data(), ldF, room);
   (by_rows ? table<T>().segment_rows : table<T>().segment_columns)(tile.data(), ld, across, moves, F.data(), ldF);
 }
 
@@ -393,7 +397,7 @@ template <class T> void bind(nb::module_& m, const char* rows_name) {
         "old_centers"_a.noconvert() = nb::none(), "old_half"_a.noconvert() = nb::none(),
         "old_nu"_a.noconvert() = nb::none(), "own"_a.noconvert() = nb::none());
   m.def("segment", &segment<T>, "by_rows"_a, "tile"_a.noconvert(), "position"_a.noconvert(), "old"_a.noconvert(),
-        "new"_a.noconvert(), "weight"_a.noconvert(), "F"_a.noconvert());
+        "new"_a.noconvert(), "weight"_a.noconvert(), "F"_a.noconvert(), "scratch"_a.noconvert() = nb::none());
   m.def("hadamard", &hadamard<T>, "a"_a.noconvert());
 }
 
@@ -420,6 +424,9 @@ NB_MODULE(_core, m) {
   m.def("product_scratch", [](int itemsize) {
     return for_itemsize(itemsize, [](const auto& t) { return t.product_scratch(); });
   }, "itemsize"_a);
+  m.def("segment_scratch", [](Index columns, int itemsize) {
+    return for_itemsize(itemsize, [&](const auto& t) { return t.segment_scratch(columns); }, 0, columns);
+  }, "columns"_a, "itemsize"_a);
   m.def("assign_scratch", [](Index d, int itemsize) {
     return for_itemsize(itemsize, [&](const auto& t) { return t.assign_scratch(d); }, 0, d);
   }, "d"_a, "itemsize"_a);

@@ -19,14 +19,80 @@ template <class T> inline void apply(const T* values, Index n, const Moves& move
   if (moves.from[e] >= 0) add_scaled<T>(values, n, -moves.weight[e], F + moves.from[e] * ldF);
 }
 
-// F[cluster, j] += sum over the moved rows i of weight_i * tile[i, j]. The cost does not depend on the number of
-// clusters; moves sorted by cluster keep one row of F in the cache.
+// out += weight_0 * row_0, then weight_1 * row_1 and so on: G rows for one visit to out
+template <class T, int G>
+inline void add_rows(const T* tile, Index ld, const int32_t* position, const double* weight, Index n, double* out) {
+  Index j = 0;
+  for (; j + lanes<double> <= n; j += lanes<double>) {
+    vec<double> sum = load<double>(out + j);
+#pragma GCC unroll 8
+    for (int g = 0; g < G; g++) sum += widen<T>(tile + position[g] * ld + j) * weight[g];
+    store<double>(out + j, sum);
+  }
+  for (; j < n; j++) {
+    double sum = out[j];
+    for (int g = 0; g < G; g++) sum += weight[g] * double(tile[position[g] * ld + j]);
+    out[j] = sum;
+  }
+}
+
+// How many moves from e on, at most 8, come from nowhere and go to one cluster
+inline int run_length(const Moves& moves, Index e) {
+  int length = 0;
+  while (length < 8 && e + length < moves.count && moves.from[e + length] < 0 && moves.to[e + length] == moves.to[e])
+    length++;
+  return moves.to[e] < 0 ? 0 : length;
+}
+
+constexpr Index segment_chunk = 256; // of one row of F: 2 KiB
+
+// F[cluster, j] += sum over the moved rows i of weight_i * tile[i, j]. Moves sorted by cluster keep one row of F in the
+// cache, and those of first passes then visit it once for several rows.
 template <class T>
 void segment_rows(const T* tile, Index ld, Index columns, const Moves& moves, double* F, Index ldF) {
-  constexpr Index chunk = 256; // of one row of F: 2 KiB
-  for (Index j = 0; j < columns; j += chunk) {
-    const Index count = columns - j < chunk ? columns - j : chunk;
-    for (Index e = 0; e < moves.count; e++) apply<T>(tile + moves.position[e] * ld + j, count, moves, e, F + j, ldF);
+  for (Index j = 0; j < columns; j += segment_chunk) {
+    const Index count = columns - j < segment_chunk ? columns - j : segment_chunk;
+    for (Index e = 0; e < moves.count;) {
+      const int32_t* position = moves.position + e;
+      const double* weight = moves.weight + e;
+      const int run = run_length(moves, e);
+      double* out = F + moves.to[e] * ldF + j; // used for runs only
+      if (run == 8) add_rows<T, 8>(tile + j, ld, position, weight, count, out), e += 8;
+      else if (run >= 4) add_rows<T, 4>(tile + j, ld, position, weight, count, out), e += 4;
+      else if (run >= 2) add_rows<T, 2>(tile + j, ld, position, weight, count, out), e += 2;
+      else apply<T>(tile + *position * ld + j, count, moves, e, F + j, ldF), e++;
+    }
+  }
+}
+
+// out[j * segment_chunk + i] = tile[i, j] for `rows` rows, at most segment_chunk
+template <class T> inline void transpose_strip(const T* tile, Index ld, Index rows, Index columns, T* out) {
+  constexpr int L = lanes<T>;
+  Index i = 0;
+  for (; i + L <= rows; i += L) {
+    Index j = 0;
+    for (; j + L <= columns; j += L) {
+      const T* from[L];
+      for (int q = 0; q < L; q++) from[q] = tile + (i + q) * ld + j;
+      transpose_rows<T>(from, out + j * segment_chunk + i, segment_chunk);
+    }
+    for (; j < columns; j++)
+      for (int q = 0; q < L; q++) out[j * segment_chunk + i + q] = tile[(i + q) * ld + j];
+  }
+  for (; i < rows; i++)
+    for (Index j = 0; j < columns; j++) out[j * segment_chunk + i] = tile[i * ld + j];
+}
+
+template <class T> Index segment_scratch(Index columns) { return segment_chunk * columns; }
+
+// As segment_columns below for moves in any order: worth the transposition when most columns move.
+template <class T>
+void segment_transposed(const T* tile, Index ld, Index rows, Index columns, const Moves& moves, double* F, Index ldF,
+                        T* scratch) {
+  for (Index i = 0; i < rows; i += segment_chunk) {
+    const Index height = rows - i < segment_chunk ? rows - i : segment_chunk;
+    transpose_strip<T>(tile + i * ld, ld, height, columns, scratch);
+    segment_rows<T>(scratch, segment_chunk, height, moves, F + i, ldF);
   }
 }
 

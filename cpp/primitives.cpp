@@ -13,7 +13,8 @@ namespace MERCER_ISA {
 template <class T> constexpr Primitives<T> make_table() {
   return {panel_width<T>,     packed_size<T>,  pack<T>,           norms<T>,        hash<T>,
           kernel_block<T>,    product_scratch<T>, kernel_product<T>, assign_scratch<T>, assign<T>,
-          soft_scratch<T>,    soft_step<T>,    segment_rows<T>,   segment_columns<T>, gram_assign<T>,
+          soft_scratch<T>,    soft_step<T>,    segment_rows<T>,   segment_columns<T>, segment_scratch<T>,
+          segment_transposed<T>, gram_assign<T>,
           hadamard<T>};
 }
 

@@ -109,6 +109,9 @@ template <class T> struct Primitives {
   SoftResult (*soft_step)(const SoftTask<T>&);
   void (*segment_rows)(const T* tile, Index ld, Index columns, const Moves&, double* F, Index ldF);
   void (*segment_columns)(const T* tile, Index ld, Index rows, const Moves&, double* F, Index ldF);
+  Index (*segment_scratch)(Index columns);
+  void (*segment_transposed)(const T* tile, Index ld, Index rows, Index columns, const Moves&, double* F, Index ldF,
+                             T* scratch);
   Index (*gram_assign)(const GramTask<T>&);
   void (*hadamard)(T* data, Index rows, Index length, Index ld);
 };

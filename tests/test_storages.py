@@ -7,6 +7,7 @@ from scipy import sparse
 from mercer import Disk, KernelKMeans, kernels
 from mercer.gram import DiskGram, RecomputedGram
 
+
 def city_block(A, B):
     A, B = (np.asarray(M.todense()) if sparse.issparse(M) else M for M in (A, B))
     return 1.0 / (1.0 + abs(A[:, None, :] - B[None, :, :]).sum(axis=2))

@@ -81,7 +81,17 @@ def soft_step(
     old_nu: Array | None = None,
     own: Array | None = None,
 ) -> tuple[float, float]: ...
-def segment(by_rows: bool, tile: Array, position: Array, old: Array, new: Array, weight: Array, F: Array) -> None: ...
+def segment_scratch(columns: int, itemsize: int) -> int: ...
+def segment(
+    by_rows: bool,
+    tile: Array,
+    position: Array,
+    old: Array,
+    new: Array,
+    weight: Array,
+    F: Array,
+    scratch: Array | None = None,
+) -> None: ...
 def gram_assign(
     F: Array, scale: Array, offset: Array, diagonal: Array, labels: Array, distances: Array | None
 ) -> int: ...

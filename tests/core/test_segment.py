@@ -58,6 +58,54 @@ def test_sums_follow_the_moves(dtype, by_rows, n, m, k, layout, seed):
     assert np.array_equal(F, expected)
 
 
+def some_moves(rng, length, layout, k):
+    """Moves sorted by cluster, as those of a first pass are, or in any order."""
+    position = positions(rng, length, layout).astype(np.int32)
+    rng.shuffle(position)
+    old, new = rng.integers(-1, k, (2, len(position)), dtype=np.int32)
+    if rng.random() < 0.5:
+        old[:] = -1
+        new = np.sort(np.maximum(new, 0))
+    return position, old, new, rng.integers(1, 4, len(position)).astype(np.float64)
+
+
+big_or_small = st.one_of(sizes_or_none, st.sampled_from([255, 256, 257, 300, 520]))
+
+
+@few
+@given(n=big_or_small, m=sizes_or_none, k=st.sampled_from([1, 2, 5, 40]), layout=layouts, seed=seeds)
+def test_columns_by_way_of_a_transposition(dtype, n, m, k, layout, seed):
+    rng = np.random.default_rng(seed)
+    tile, moves = whole_numbers(rng, (n, m), dtype), some_moves(rng, m, layout, k)
+    F = whole_numbers(rng, (k, n), np.float64)
+    expected = reference.segment(tile, *moves, F, False)
+    scratch = np.full(_core.segment_scratch(m, tile.itemsize), np.nan, dtype=dtype)
+    around, inside = surrounded(F)
+    _core.segment(False, surrounded(tile)[1], *moves, inside, scratch)
+    assert np.array_equal(inside, expected)
+    inside[...] = np.nan
+    assert np.isnan(around).all()
+
+
+@few
+@given(n=big_or_small, m=sizes, seed=seeds)
+def test_runs_of_one_cluster_have_the_bits_of_single_moves(dtype, n, m, seed):
+    """Also those of rows, and those by way of a transposition: additions come in the same order."""
+    rng = np.random.default_rng(seed)
+    tile, weight = rng.standard_normal((n, m)).astype(dtype), rng.random(m)
+    new = np.sort(rng.integers(0, 3, m)).astype(np.int32)
+    old, position = np.full(m, -1, dtype=np.int32), np.arange(m, dtype=np.int32)
+    sums = [np.zeros((3, n)) for _ in range(4)]
+    _core.segment(False, tile, position, old, new, weight, sums[0])
+    _core.segment(False, tile, position, old, new, weight, sums[1], np.empty(256 * m, dtype))
+    _core.segment(True, np.ascontiguousarray(tile.T), position, old, new, weight, sums[2])
+    for e in range(m):
+        one = slice(e, e + 1)
+        _core.segment(False, tile, position[one], old[one], new[one], weight[one], sums[3])
+    for found in sums[:3]:
+        assert np.array_equal(found, sums[3])
+
+
 @pytest.mark.parametrize("by_rows", [True, False], ids=["rows", "columns"])
 @few
 @given(n=sizes, m=sizes, layout=layouts, seed=seeds)

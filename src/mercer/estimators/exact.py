@@ -39,7 +39,7 @@ def passes(settings: Settings, n: int) -> float:
     """How often a fit by the hard rule needs the whole kernel matrix, from experience with the papers' data."""
     init, runs = settings.init, settings.n_init
     if not isinstance(init, str) or (runs is None and init == "k-means++" and n > _RECIPE_FROM):
-        return 1.3  # from a good start few points move
+        return 1.2  # from a good start few points move
     return 4.0 * (_RUNS[init] if runs is None else runs)
 
 

@@ -7,7 +7,7 @@ from mercer.gram.files import TileFileError, TileFiles
 from mercer.gram.memory import MemoryGram, memory_bytes
 from mercer.gram.precomputed import PrecomputedGram
 from mercer.gram.recompute import RecomputedGram, recompute_bytes
-from mercer.gram.tiled import TiledGram, block_size
+from mercer.gram.tiled import TiledGram, block_size, strip_bytes
 
 __all__ = [
     "Disk",
@@ -24,6 +24,7 @@ __all__ = [
     "disk_bytes",
     "memory_bytes",
     "recompute_bytes",
+    "strip_bytes",
     "sums_across",
     "sums_of_matrix",
     "tile_sizes",

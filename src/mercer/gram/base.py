@@ -42,6 +42,10 @@ class Moves:
             self.weight[inside],
         )
 
+    def stacked(self) -> Moves:
+        """Return the same moves for a block that has their points alone, one after another."""
+        return Moves(np.arange(len(self), dtype=np.int32), self.old, self.new, self.weight)
+
     @property
     def are_first(self) -> bool:
         """Whether nothing leaves a cluster, so that the order within each cluster is all that matters."""

@@ -29,6 +29,7 @@ from mercer.gram.tiled import block_size, tournament
 from mercer.kernels import Kernel, KernelRows
 from mercer.sources import is_sparse
 
+_AHEAD = 4  # tiles of each thread that are read while one is worked on: the disk is then never idle
 _DTYPES = ("float16", "float32", "float64")
 
 
@@ -115,7 +116,7 @@ class DiskGram(RecomputedGram):
         self._same_bits = kernel.same_bits_in_any_block(rows)
         self._place = {pair: index for index, pair in enumerate(self.pairs)}
         self._next: dict[tuple[int, int], tuple[int, int]] = {}
-        self._ahead = pool.n_jobs
+        self._ahead = _AHEAD * pool.n_jobs
         self.files = TileFiles(self._sizes(), identity(kernel, rows, keys, self.held), disk.folder, spare)
         try:
             self._build(pool)

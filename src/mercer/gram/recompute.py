@@ -6,6 +6,7 @@ Memory: a tile per thread. Time: half a kernel matrix for the first pass; after 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class RecomputedGram(TiledGram):
         super().__init__(rows.n, rows.dtype)
         self.kernel = kernel
         self.evaluated = rows.dtype
+        self._rows = rows
         self._parts = [rows.slice(block) for block in self.blocks]
         self._visits = _visits(self.pairs, len(self.blocks))
         self._thread = threading.local()
@@ -70,8 +72,15 @@ class RecomputedGram(TiledGram):
     def _add_rows(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
         """Whole rows of the matrix, in the order of a pass over the tiles: sums get the same bits."""
         parts = [moves.within(block) for block in self.blocks]
+        add = (
+            self._few_at_once(sums, moves, parts) if len(moves) <= self.blocks[0].stop else self._by_block(sums, parts)
+        )
+        pool.map(add, range(len(self.blocks)), "rows of points that moved")
 
-        def apply(j: int) -> None:
+    def _by_block(self, sums: NDArray[np.float64], parts: list[Moves]) -> Callable[[int], None]:
+        """Add values between the points of a block and the moved points, block of these by block."""
+
+        def add(j: int) -> None:
             panels = self.kernel.panels(self._parts[j])
             for i in self._visits[j]:
                 part = parts[i]
@@ -79,10 +88,27 @@ class RecomputedGram(TiledGram):
                     out = self._buffer(len(part), panels.n, self.evaluated)
                     self.kernel.block(self._parts[i].take(part.position), panels, out)
                     self._fix_diagonal(i, j, part, out)
-                    stacked = Moves(np.arange(len(part), dtype=np.int32), part.old, part.new, part.weight)
-                    segment(self._as_held(out), stacked, sums[:, self.blocks[j]], by_rows=True)
+                    segment(self._as_held(out), part.stacked(), sums[:, self.blocks[j]], by_rows=True)
 
-        pool.map(apply, range(len(self.blocks)), "rows of points that moved")
+        return add
+
+    def _few_at_once(self, sums: NDArray[np.float64], moves: Moves, parts: list[Moves]) -> Callable[[int], None]:
+        """Do the same with the moved points packed once: packing all points would take longer than the values."""
+        few = self._rows.take(moves.position)
+        panels = self.kernel.panels(few)
+        ends = np.cumsum([0] + [len(part) for part in parts])
+
+        def add(j: int) -> None:
+            out = self._buffer(self._parts[j].n, panels.n, self.evaluated)
+            self.kernel.block(self._parts[j], panels, out)
+            self._fix_diagonal(j, j, parts[j], out[:, ends[j] : ends[j + 1]].T)
+            held = self._as_held(out)
+            for i in self._visits[j]:
+                if len(parts[i]):
+                    columns = held[:, ends[i] : ends[i + 1]]
+                    segment(columns, parts[i].stacked(), sums[:, self.blocks[j]], by_rows=False)
+
+        return add
 
     def _fix_diagonal(self, i: int, j: int, part: Moves, out: NDArray[Any]) -> None:
         if i == j and self.kernel.geometry == "distance":

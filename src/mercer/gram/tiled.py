@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer import _core
+from mercer.engine.memory import scratch
 from mercer.engine.threads import Threads, blocks
 from mercer.gram.base import Moves
 
@@ -24,6 +25,11 @@ def block_size(n: int) -> int:
     if n <= 512:
         return max(1, n)
     return 256 if n <= 2048 else 512 if n <= 8192 else 1024
+
+
+def strip_bytes(n: int, itemsize: int) -> int:
+    """Bytes in which a thread transposes a part of a tile."""
+    return _core.segment_scratch(block_size(n), itemsize) * itemsize
 
 
 def tournament(count: int) -> list[tuple[int, int]]:
@@ -81,12 +87,16 @@ class TiledGram(ABC):
         """Add the moved points' kernel rows to the clusters' sums; tiles without moved points are not touched."""
         parts = [moves.within(block) for block in self.blocks]
         rows = [part.by_cluster() if part.are_first else part for part in parts]
+        columns = [
+            row if 2 * len(part) > block.stop - block.start else part
+            for row, part, block in zip(rows, parts, self.blocks, strict=True)
+        ]
 
         def apply(i: int, j: int) -> None:
             tile = self.tile(i, j)
             segment(tile, rows[i], sums[:, self.blocks[j]], by_rows=True)
             if i != j:
-                segment(tile, parts[j], sums[:, self.blocks[i]], by_rows=False)
+                segment(tile, columns[j], sums[:, self.blocks[i]], by_rows=False)
 
         self.run(apply, [(i, j) for i, j in self.pairs if len(parts[i]) or len(parts[j])], pool)
 
@@ -121,6 +131,13 @@ class TiledGram(ABC):
 
 
 def segment(tile: NDArray[Any], moves: Moves, sums: NDArray[np.float64], *, by_rows: bool) -> None:
-    """Add the tile's moved rows (or columns) to the sums of their clusters."""
-    if len(moves):
-        _core.segment(by_rows, tile, moves.position, moves.old, moves.new, moves.weight, sums)
+    """Add the tile's moved rows (or columns) to the sums of their clusters.
+
+    Columns that are fewer than half must come in ascending order.
+    """
+    if not len(moves):
+        return
+    room, width = None, tile.shape[1]
+    if not by_rows and 2 * len(moves) > width:
+        room = scratch(_core.segment_scratch(width, tile.itemsize), tile.dtype)
+    _core.segment(by_rows, tile, moves.position, moves.old, moves.new, moves.weight, sums, room)

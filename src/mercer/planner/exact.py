@@ -10,13 +10,14 @@ import numpy as np
 
 from mercer.engine.memory import available_memory, format_bytes
 from mercer.engine.progress import format_seconds
-from mercer.gram import Disk, disk_bytes, memory_bytes, recompute_bytes, tile_sizes
+from mercer.gram import Disk, disk_bytes, memory_bytes, recompute_bytes, strip_bytes, tile_sizes
 from mercer.planner.plan import Plan, recipe_bytes
 from mercer.planner.speeds import Speeds, existing, lies_in_memory
 
 STORAGES = ("auto", "memory", "disk", "recompute")
 _SHARE = 0.8  # of the memory that is free, when no limit is given
 _SUM_SECONDS = 1e-9  # of one thread, to add a kernel value to the sums of both its points
+_WORTH_WRITING = 1.5  # times quicker that "auto" wants a disk to be: it fills up, and its speed varies
 _OTHER_SECONDS = 0.3  # the search for a start on a sample, and what else does not depend on the storage
 
 
@@ -137,11 +138,12 @@ def _needs(n: int, d: int, k: int, itemsize: int, n_jobs: int, memberships: int)
     columns = max(16, 2 + int(np.log(k))) * n * (itemsize + 3 * 8)  # a look at the matrix; k-means++
     vectors = 12 * 8 * n  # labels, distances, weights, order
     rows = itemsize * n * (d + 1)  # shifted copy and norms
+    strips = n_jobs * strip_bytes(n, itemsize)  # of transposed tiles
     return _Needs(
         memory_bytes(n, itemsize) + itemsize * n_jobs * (d + 1) * 1024,
         disk_bytes(n, d, itemsize, n_jobs),
         recompute_bytes(n, d, itemsize, n_jobs),
-        sums + memberships + columns + vectors + rows + recipe_bytes(n, d, k, itemsize),
+        sums + memberships + columns + vectors + rows + strips + recipe_bytes(n, d, k, itemsize),
     )
 
 
@@ -161,10 +163,8 @@ def _seconds(n: int, k: int, n_jobs: int, passes: float, held: int, speeds: Spee
 
 
 def _quickest(times: dict[str, float], disk: Disk, held: int) -> str:
-    possible = {
-        storage: seconds for storage, seconds in times.items() if storage != "disk" or not _obstacle(disk, held)
-    }
-    return min(possible, key=lambda storage: possible[storage], default="recompute")
+    worth_it = "disk" in times and _WORTH_WRITING * times["disk"] < times.get("recompute", float("inf"))
+    return "disk" if worth_it and not _obstacle(disk, held) else "recompute"
 
 
 def _obstacle(disk: Disk, held: int) -> tuple[str, ...]:

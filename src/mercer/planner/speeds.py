@@ -15,7 +15,8 @@ from mercer.engine.threads import Threads
 from mercer.kernels import Kernel, KernelRows
 from mercer.sources import Matrix
 
-_FIRST, _LARGEST, _ENOUGH = 64, 1024, 0.02  # rows of the blocks tried, seconds of one trial
+_FIRST, _LARGEST = 64, 1024  # rows of the blocks tried
+_ENOUGH, _TRIES = 0.05, 4  # seconds of a block that is large enough, and how often a smaller one is tried
 _TRIAL_BYTES = 32 << 20
 _PIECE = 4 << 20
 _IN_MEMORY = ("tmpfs", "ramfs")
@@ -45,21 +46,23 @@ def measure_kernel(kernel: Kernel, X: Matrix, pool: Threads) -> float:
         some = np.linspace(0, X.shape[0] - 1, min(size, X.shape[0])).astype(np.intp)
         seconds = _trial(kernel, kernel.rows(X[some]), pool)
         if 16 * seconds > _ENOUGH or 4 * size > _LARGEST:
-            return seconds / (pool.n_jobs * len(some) ** 2)
+            return seconds / len(some) ** 2
         size *= 4
 
 
 def _trial(kernel: Kernel, rows: KernelRows, pool: Threads) -> float:
-    """Seconds of a block on every thread: the second try, if that is not too long to wait for."""
-    blocks = [np.empty((rows.n, rows.n), dtype=rows.dtype) for _ in range(pool.n_jobs)]
-    seconds = 0.0
-    for _ in range(3):
+    """Seconds for a block while all threads evaluate some: the best of a few tries, or the first if that is long."""
+    buffers = [np.empty((rows.n, rows.n), dtype=rows.dtype) for _ in range(pool.n_jobs)]
+    best, turns = float("inf"), 1
+    for _ in range(_TRIES):
         started = time.perf_counter()
-        pool.map(lambda block: kernel.block(rows, kernel.panels(rows), block), blocks)
-        seconds = time.perf_counter() - started
-        if seconds > _ENOUGH:
+        tasks = [(out, turns) for out in buffers]
+        pool.map(lambda task: [kernel.block(rows, kernel.panels(rows), task[0]) for _ in range(task[1])], tasks)
+        best = min(best, (time.perf_counter() - started) / (turns * pool.n_jobs))
+        if best * pool.n_jobs > _ENOUGH:
             break
-    return seconds
+        turns = 4  # so that waking the threads does not count
+    return best
 
 
 def measure_disk(folder: str | os.PathLike[str] | None) -> tuple[float, float]:
