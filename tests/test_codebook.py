@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import CodebookClassifier, KernelKMeans, kernels
+from mercer import CodebookClassifier, Disk, KernelKMeans, kernels
 from mercer.estimators import codebook
+from mercer.estimators import representatives as parts
 from mercer.kernels import KernelScaleWarning
 
 KERNELS = {
@@ -151,7 +152,7 @@ def test_sparse_and_float32_rows_are_classified_as_dense_and_float64_ones():
 
 @both
 def test_same_bits_for_any_number_of_threads(representatives, monkeypatch):
-    monkeypatch.setattr(codebook, "_AT_ONCE", 100_000)
+    monkeypatch.setattr(parts, "_AT_ONCE", 100_000)
     X, y = classes(n=2400, dtype=np.float32)
     fits = [fitted(X, y, codebook_size=80, representatives=representatives, n_jobs=n_jobs) for n_jobs in (1, 2, 4)]
     for model in fits[1:]:
@@ -232,7 +233,7 @@ def test_predictions_work_in_blocks(monkeypatch):
     X, y = classes(n=6000, dtype=np.float32)
     model = fitted(X, y, codebook_size=200, n_jobs=2)
     whole = model.predict(X)
-    monkeypatch.setattr(codebook, "_AT_ONCE", 1 << 17)
+    monkeypatch.setattr(parts, "_AT_ONCE", 1 << 17)
     assert peak_bytes(model.predict, X) < 5 << 20  # one array of all distances to one class: 9.6 MB
     np.testing.assert_array_equal(model.predict(X), whole)
 
@@ -301,16 +302,16 @@ def test_a_row_is_left_out_as_if_it_were_removed(representatives):
     ],
 )
 def test_the_scale_is_positive_and_finite(distances, of):
-    scale = codebook.likeliest_scale(np.array(distances), np.array(of), np.array([1.0, 2.0]))
+    scale = parts.likeliest_scale(np.array(distances), np.array(of), np.array([1.0, 2.0]))
     assert 0 < scale < np.inf
 
 
 def test_the_scale_does_not_depend_on_units():
     distances, of = np.random.default_rng(0).uniform(1, 2, (50, 3)), np.arange(50) % 3
     distances[np.arange(50), of] -= 0.3
-    scale = codebook.likeliest_scale(distances, of, np.ones(50))
-    assert codebook.likeliest_scale(1e6 * distances, of, np.ones(50)) == pytest.approx(scale / 1e6)
-    losses = [log_loss(of, codebook.softmax(distances, factor * scale)) for factor in (0.8, 1.0, 1.25)]
+    scale = parts.likeliest_scale(distances, of, np.ones(50))
+    assert parts.likeliest_scale(1e6 * distances, of, np.ones(50)) == pytest.approx(scale / 1e6)
+    losses = [log_loss(of, parts.softmax(distances, factor * scale)) for factor in (0.8, 1.0, 1.25)]
     assert losses[1] < min(losses[0], losses[2])
 
 
@@ -570,3 +571,11 @@ def test_a_class_without_weight_is_not_there():
     model = fitted(X, y, (y != 1).astype(float))
     assert list(model.classes_) == [0, 2]
     assert set(model.predict(X)) == {0, 2}
+
+
+def test_each_class_has_tiles_in_a_folder_of_its_own(tmp_path):
+    X, y = classes(n=300)
+    model = fitted(X, y, codebook_size=5, storage=Disk(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"class-{c}" for c in range(len(model.classes_))]
+    np.testing.assert_array_equal(model.predict(X), fitted(X, y, codebook_size=5).predict(X))
+    np.testing.assert_array_equal(model.predict(X), fitted(X, y, codebook_size=5, storage=Disk(tmp_path)).predict(X))

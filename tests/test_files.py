@@ -76,6 +76,14 @@ def test_what_was_half_written_is_written_again(tmp_path, cut):
         assert_whole(found)
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_a_file_that_is_whole_but_has_not_got_its_name_yet_is_taken(tmp_path, number):
+    tiles(tmp_path).close()
+    os.rename(tmp_path / f"tiles-000{number}.bin", tmp_path / f"tiles-000{number}.part")
+    with TileFiles(SIZES, {"of": "x"}, tmp_path) as found:
+        assert_whole(found)
+
+
 def test_tiles_of_something_else_are_refused_with_what_differs(tmp_path):
     tiles(tmp_path).close()
     with pytest.raises(TileFileError, match=r"of something else: of x there, y here.*another folder"):

@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 import mercer
 from benchmarks.papers.codebook import show_codebook
 from benchmarks.papers.curves import show_curve
+from benchmarks.papers.scheme import show_scheme
 from mercer import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, datasets, metrics
 
 FOLDER = Path(__file__).parent
@@ -112,4 +113,6 @@ def main(names: list[str] | None = None) -> bool:
                 reached &= show_curve(curve, *load(curve["data"]))
             for table in paper.get("codebook", []):
                 reached &= show_codebook(table, *load(table["data"]))
+            for table in paper.get("scheme", []):
+                reached &= show_scheme(table, *load(table["data"]))
     return reached

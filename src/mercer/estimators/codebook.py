@@ -1,9 +1,5 @@
 """A classifier of code books: each class is a few hundred representatives found by kernel k-means.
 
-The distance from x to a class is the mean distance in feature space to the L nearest of its representatives,
-``D(x, class) = 1/L sum_l |phi(x) - m_l|``. These are the implicit centroids of the clusters, or the training rows
-nearest to them.
-
 Time of a fit: that of kernel k-means on each class alone, so the sum of n_class^2 / 2 kernel values; of a prediction, a
 kernel value for each training row (centroids) or each representative (medoids). Memory: the training rows once.
 """
@@ -11,14 +7,14 @@ kernel value for each training row (centroids) or each representative (medoids).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
@@ -26,305 +22,38 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from mercer.engine.memory import format_bytes, parse_bytes
-from mercer.engine.threads import Threads, blocks
+from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.base import KernelPrecisionWarning
 from mercer.estimators.kernel_kmeans import KernelKMeans
+from mercer.estimators.representatives import (
+    CALIBRATED,
+    Change,
+    Codebook,
+    as_they_are,
+    class_distances,
+    left_out,
+    likeliest_scale,
+    points_alone,
+    softmax,
+)
 from mercer.estimators.settings import Data
 from mercer.features import IndefiniteKernelWarning
-from mercer.gram import Moves
+from mercer.gram import Disk, Moves
 from mercer.kernels import Kernel, KernelScaleWarning, Precomputed, make_kernel, warn_if_uninformative
-from mercer.planner import Plan
 from mercer.solvers.implicit import ImplicitModel
-from mercer.solvers.space import Labels
 from mercer.sources import (
     Matrix,
     canonical,
     check_weights,
     content_hash,
-    distinct_rows,
     is_sparse,
     require_finite,
-    scramble,
 )
 
-_SEARCHED = (
-    64  # representatives: in larger code books local minima hardly count, and looking for better ones costs most
-)
+_SEARCHED = 64  # representatives: in larger code books local minima hardly count, and a search costs most
 _INITS = ("k-means++", "random", "points")
-_CALIBRATED = 2000  # training rows
-_LOOKED_AT = 16  # of them, to see whether the kernel says anything
-_AT_ONCE = 1 << 22  # distances in memory: 32 MB
-_STRIP = 512  # rows whose distances one thread sorts
-
-Means = NDArray[np.float64]
-"""Mean distances to the nearest representatives, for several numbers of them: shape (numbers, rows, classes)."""
-
-Change = Callable[[slice, int, NDArray[np.float64]], None]
-"""What is done, in place, to the squared distances of a block of rows to the representatives of one class."""
-
-
-# ---- code books -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Codebook:
-    """The representatives of one class.
-
-    Attributes
-    ----------
-    label : object
-        The class.
-    centroids, medoids : ImplicitModel
-        What new rows are compared with: means in feature space, or the training rows nearest to them.
-    rows : array of shape (n,)
-        The training rows of the class, by their hashes.
-    labels : array of shape (n,)
-        The representative that each of them belongs to.
-    medoid_indices : array of shape (size,)
-        The training rows that are medoids.
-    weights : array of shape (size,)
-        Total weight of the rows that each representative stands for.
-    inertia : float
-        Objective of kernel k-means on the class.
-    n_iter : int
-        Its iterations.
-    plan : Plan
-        How it was carried out.
-    """
-
-    label: Any
-    centroids: ImplicitModel
-    medoids: ImplicitModel
-    rows: NDArray[np.intp]
-    labels: Labels
-    medoid_indices: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    inertia: float
-    n_iter: int
-    plan: Plan
-
-    @property
-    def size(self) -> int:
-        """Number of representatives."""
-        return len(self.weights)
-
-
-def code_book(label: Any, clusters: KernelKMeans, rows: NDArray[np.intp], weight: NDArray[np.float64]) -> Codebook:
-    """Make a code book of the clusters of one class.
-
-    Parameters
-    ----------
-    label : object
-    clusters : KernelKMeans
-        Fitted to the rows of the class.
-    rows : array of shape (n,)
-        Where these are among all rows.
-    weight : array of shape (n,)
-    """
-    model, filled = clusters._model, clusters.medoid_indices_ >= 0
-    assert isinstance(model, ImplicitModel)
-    labels = (np.cumsum(filled) - 1)[clusters.labels_].astype(np.int32)  # an empty cluster is no entry
-    members = Moves.between(None, labels, weight)
-    medoids = clusters.medoid_indices_[filled]
-    return Codebook(
-        label=label,
-        centroids=replace(model, members=members, scale=model.scale[filled], offset=model.offset[filled]),
-        medoids=points_alone(model, medoids),
-        rows=rows,
-        labels=labels,
-        medoid_indices=rows[medoids],
-        weights=np.bincount(labels, weights=weight).astype(np.float64, copy=False),
-        inertia=clusters.inertia_,
-        n_iter=clusters.n_iter_,
-        plan=clusters.plan_,
-    )
-
-
-def points_alone(model: ImplicitModel, indices: NDArray[np.intp]) -> ImplicitModel:
-    """Return a model whose centres are some of the training points."""
-    assert model.kernel is not None
-    assert model.rows is not None
-    points, ones = model.rows.take(indices), np.ones(len(indices))
-    members = Moves.between(None, np.arange(len(indices), dtype=np.int32), ones)
-    return ImplicitModel(model.kernel, points, members, ones, model.kernel.diagonal(points), model.resolution)
-
-
-# ---- distances ------------------------------------------------------------------------------------------------------
-
-
-def _as_they_are(part: slice, number: int, squared: NDArray[np.float64]) -> None:
-    """Leave distances alone."""
-
-
-def mean_of_nearest(squared: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Mean distance to the nearest representatives, shape (len(counts), m).
-
-    Parameters
-    ----------
-    squared : array of shape (m, k)
-        Squared distances. Infinite ones are left out of the means, unless all are.
-    counts : array
-        How many of the nearest; more than there are means all.
-
-    Examples
-    --------
-    >>> mean_of_nearest(np.array([[9.0, 1.0, 4.0]]), np.array([1, 2, 99])).ravel()
-    array([1. , 1.5, 2. ])
-    """
-    m, k = squared.shape
-    most = min(int(counts.max()), k)
-    nearest = squared if most == k else np.partition(squared, most - 1, axis=1)[:, :most]
-    nearest = np.sqrt(np.sort(nearest, axis=1))
-    finite = np.maximum(np.isfinite(nearest).sum(axis=1), 1)
-    last = np.minimum(counts[:, None], finite) - 1
-    means: NDArray[np.float64] = np.cumsum(nearest, axis=1)[np.arange(m), last] / (last + 1)
-    return means
-
-
-def class_distances(
-    models: Sequence[ImplicitModel],
-    X: Matrix,
-    counts: NDArray[np.intp],
-    pool: Threads,
-    finish: Callable[[Means], NDArray[Any]],
-    change: Change = _as_they_are,
-) -> NDArray[Any]:
-    """What `finish` makes of the mean distances of one block of rows after the other, one entry for each row.
-
-    Parameters
-    ----------
-    models : sequence of ImplicitModel
-        The representatives of each class.
-    X : array or CSR matrix of shape (m, d)
-    counts : array
-    pool : Threads
-    finish : callable
-        From `Means` to an array with one entry for each row of the block.
-    change : callable
-        Called with each block, the number of the class, and the squared distances.
-    """
-    values = max(len(model.scale) for model in models) + len(models) * len(counts)  # for each row
-
-    def means(part: slice, number: int) -> NDArray[np.float64]:
-        squared = models[number].distances(X[part], pool)
-        change(part, number, squared)
-        strips = blocks(len(squared), _STRIP)
-        return np.concatenate(pool.map(lambda strip: mean_of_nearest(squared[strip], counts), strips), axis=1)
-
-    parts = blocks(X.shape[0], max(1, _AT_ONCE // values))
-    return np.concatenate([finish(np.stack([means(p, c) for c in range(len(models))], axis=2)) for p in parts])
-
-
-# ---- probabilities --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Training rows, each with what leaving it out (with its copies) does to the distance to its own representative.
-
-    A cluster of weight W has its mean farther from a row of weight w without this row, by W / (W - w) exactly. A medoid
-    that is the row itself is gone, and so is the mean of a cluster of one.
-
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (m, d)
-    weight : array of shape (m,)
-    of : array of shape (m,)
-        Number of the row's class.
-    entry : array of shape (m,)
-        The representative of the cluster that it belongs to.
-    centroids, medoids : array of shape (m,)
-        Factors of the squared distances to them; infinite if they are gone.
-    """
-
-    X: Matrix
-    weight: NDArray[np.float64]
-    of: NDArray[np.intp]
-    entry: Labels
-    centroids: NDArray[np.float64]
-    medoids: NDArray[np.float64]
-
-    def leave_out(self, factors: NDArray[np.float64], part: slice, number: int, squared: NDArray[np.float64]) -> None:
-        """Change the squared distances of a block of rows to the representatives of one class, in place."""
-        rows = np.flatnonzero(self.of[part] == number)
-        entry, factor = self.entry[part][rows], factors[part][rows]
-        with np.errstate(invalid="ignore"):  # zero times infinity
-            squared[rows, entry] = np.where(np.isinf(factor), np.inf, squared[rows, entry] * factor)
-
-
-def left_out(data: Data, books: Sequence[Codebook], seed: int) -> LeftOut:
-    """Draw rows to leave out, by their content and class.
-
-    Parameters
-    ----------
-    data : Data
-        The training rows.
-    books : sequence of Codebook
-    seed : int
-    """
-    n = len(data.keys)
-    of, entry, medoid, cluster = np.zeros(n, np.intp), np.zeros(n, np.int32), np.zeros(n, np.intp), np.zeros(n)
-    for number, book in enumerate(books):
-        of[book.rows], entry[book.rows] = number, book.labels
-        medoid[book.rows], cluster[book.rows] = book.medoid_indices[book.labels], book.weights[book.labels]
-    draws = scramble(data.keys ^ scramble(of.astype(np.uint64), seed), seed)  # of two classes, copies are two rows
-    rows, weight = distinct_rows(draws, data.weight, _CALIBRATED)
-    rest = cluster[rows] - weight
-    alone = rest <= 1e-9 * weight  # rounding of the sums
-    return LeftOut(
-        X=data.X[rows],
-        weight=weight,
-        of=of[rows],
-        entry=entry[rows],
-        centroids=np.where(alone, np.inf, cluster[rows] / np.where(alone, 1.0, rest)) ** 2,
-        medoids=np.where(data.keys[medoid[rows]] == data.keys[rows], np.inf, 1.0),
-    )
-
-
-def softmax(distances: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """Probabilities proportional to exp(-scale * distance), shape (m, number of classes)."""
-    likely = np.exp(-scale * (distances - distances.min(axis=1, keepdims=True)))
-    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
-
-
-def likeliest_scale(distances: NDArray[np.float64], of: NDArray[np.intp], weight: NDArray[np.float64]) -> float:
-    """Scale of the softmax under which the rows' own classes are the most likely; positive and finite.
-
-    As in Platt's scaling, each class counts as if seen once more: the scale is then finite for classes that nothing
-    confuses. Rows whose class is gone without them (an infinite distance) say nothing.
-
-    Parameters
-    ----------
-    distances : array of shape (m, number of classes)
-    of : array of shape (m,)
-        Number of the row's class.
-    weight : array of shape (m,)
-    """
-    finite = np.isfinite(distances)
-    known = finite.all(axis=1)
-    gaps = distances[known] - distances[known].min(axis=1, keepdims=True)
-    sizes = gaps.max(axis=1) if known.any() else distances[finite]
-    typical = float(sizes.mean()) if sizes.size else 0.0
-    if not known.any() or not typical > 0:
-        return 1.0 / typical if typical > 0 else 1.0
-    m, classes = gaps.shape
-    target = np.full(gaps.shape, 1.0 / (m + classes))
-    target[np.arange(m), of[known]] += m / (m + classes)
-    share = weight[known] / weight[known].sum()
-    wanted = float(share @ (target * gaps).sum(axis=1))
-
-    def slope(logarithm: float) -> float:
-        """Of the log likelihood: what the gaps are expected to be, less what they are."""
-        return float(share @ (softmax(gaps, np.exp(logarithm)) * gaps).sum(axis=1)) - wanted
-
-    low, high = np.log(1e-3 / typical), np.log(1e6 / typical)
-    if slope(low) <= 0:  # own classes are no nearer than others
-        return float(np.exp(low))
-    return float(np.exp(high if slope(high) >= 0 else brentq(slope, low, high)))
-
-
-# ---- the estimator --------------------------------------------------------------------------------------------------
+_LOOKED_AT = 16  # rows to calibrate with, to see whether the kernel says anything
 
 
 class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -355,8 +84,8 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments for a callable kernel.
-    storage : str, default="auto"
-        Where the kernel matrix of a class is, as in `KernelKMeans`.
+    storage : str or Disk, default="auto"
+        Where the kernel matrix of a class is, as in `KernelKMeans`; each class has a folder in that of a `Disk`.
     init : {"k-means++", "random", "points"}, default="k-means++"
         First clusters, as in `KernelKMeans`.
     n_init : int or "auto", default="auto"
@@ -435,7 +164,7 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         degree: int = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
-        storage: str = "auto",
+        storage: str | Disk = "auto",
         init: str = "k-means++",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -551,9 +280,10 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Code book of each class, from the rows in `members`."""
         books, said = list[Codebook](), list[tuple[Any, warnings.WarningMessage]]()
         limit = self._left_beside(data.X, len(classes))
-        for label, rows, seed in zip(classes, members, seeds, strict=True):
+        for number, (label, rows, seed) in enumerate(zip(classes, members, seeds, strict=True)):
             rows = rows[np.argsort(data.keys[rows], kind="stable")]  # the same bits whatever the order of the rows
             clusters = self._kernel_k_means(data.kernel, data.keys[rows], seed, limit)
+            clusters.storage = self._storage(number)
             if self.verbose:
                 print(f"class {label}: {clusters.n_clusters} representatives of {len(rows)} rows")
             weight = data.weight[rows]
@@ -562,13 +292,19 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         _repeat(said)
         return books
 
+    def _storage(self, number: int) -> str | Disk:
+        """Where the kernel matrix of a class is: in a folder of its own."""
+        if isinstance(self.storage, Disk) and self.storage.folder is not None:
+            return replace(self.storage, folder=Path(self.storage.folder) / f"class-{number}")
+        return self.storage
+
     def _left_beside(self, X: Matrix, n_classes: int) -> int | None:
         """What the memory limit leaves for one fit of kernel k-means beside the rows that are kept."""
         limit, n = parse_bytes(self.memory_limit), X.shape[0]
         if limit is None:
             return None
         given: int = sum(part.nbytes for part in ((X.data, X.indices, X.indptr) if is_sparse(X) else (X,)))
-        kept: int = given * (n + min(n, n_classes * self.codebook_size) + min(n, _CALIBRATED)) // n
+        kept: int = given * (n + min(n, n_classes * self.codebook_size) + min(n, CALIBRATED)) // n
         if limit <= kept:
             raise MemoryError(
                 f"Code books keep the training rows, with medoids and rows to calibrate: {format_bytes(kept)}, and "
@@ -585,7 +321,6 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             size,
             kernel=kernel,
             method="exact",
-            storage=self.storage,
             init=copies if size == len(contents) else self.init,  # every row for itself: nothing to search for
             n_init=1 if once else self.n_init,
             max_iter=self.max_iter,
@@ -608,7 +343,7 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What rows are compared with, of each class."""
         return [getattr(book, f"{self.representatives}s") for book in self.codebooks_]
 
-    def _distances(self, X: Matrix, change: Change = _as_they_are) -> NDArray[np.float64]:
+    def _distances(self, X: Matrix, change: Change = as_they_are) -> NDArray[np.float64]:
         """Distances to the classes, shape (n, n_classes)."""
         with Threads(self.n_jobs) as pool:
             return class_distances(self._models, X, np.array([self.n_neighbors]), pool, lambda means: means[0], change)
@@ -688,6 +423,40 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+# ---- one class ------------------------------------------------------------------------------------------------------
+
+
+def code_book(label: Any, clusters: KernelKMeans, rows: NDArray[np.intp], weight: NDArray[np.float64]) -> Codebook:
+    """Make a code book of the clusters of one class.
+
+    Parameters
+    ----------
+    label : object
+    clusters : KernelKMeans
+        Fitted to the rows of the class.
+    rows : array of shape (n,)
+        Where these are among all rows.
+    weight : array of shape (n,)
+    """
+    model, filled = clusters._model, clusters.medoid_indices_ >= 0
+    assert isinstance(model, ImplicitModel)
+    labels = (np.cumsum(filled) - 1)[clusters.labels_].astype(np.int32)  # an empty cluster is no entry
+    members = Moves.between(None, labels, weight)
+    medoids = clusters.medoid_indices_[filled]
+    return Codebook(
+        label=label,
+        centroids=replace(model, members=members, scale=model.scale[filled], offset=model.offset[filled]),
+        medoids=points_alone(model, medoids),
+        rows=rows,
+        labels=labels,
+        medoid_indices=rows[medoids],
+        weights=np.bincount(labels, weights=weight).astype(np.float64, copy=False),
+        inertia=clusters.inertia_,
+        n_iter=clusters.n_iter_,
+        plan=clusters.plan_,
+    )
 
 
 # ---- what is said of a fit ------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ from mercer.kernels import Kernel, KernelRows
 from mercer.sources import is_sparse
 
 _AHEAD = 4  # tiles of each thread that are read while one is worked on: the disk is then never idle
+_TELLING = 10**7  # values that take long enough to tell how long one takes
 _DTYPES = ("float16", "float32", "float64")
 
 
@@ -93,7 +95,7 @@ class DiskGram(RecomputedGram):
     pool : Threads
         Evaluates the tiles that are not there yet.
     row_cost : float
-        Seconds to evaluate a kernel value over seconds to read one.
+        Seconds to evaluate a kernel value over seconds to read one; a first guess, unless it is 0 or infinite.
     spare : path, optional
         Folder of temporary files.
     """
@@ -113,6 +115,7 @@ class DiskGram(RecomputedGram):
         self.dtype = np.dtype(np.float32) if self.held == np.float16 else self.held
         self.eps = float(np.finfo(self.held).eps)
         self.row_cost = row_cost
+        self._seconds_for: dict[bool, float] = {}  # a value from rows evaluated (True), from tiles read (False)
         self._same_bits = kernel.same_bits_in_any_block(rows)
         self._place = {pair: index for index, pair in enumerate(self.pairs)}
         self._next: dict[tuple[int, int], tuple[int, int]] = {}
@@ -189,17 +192,30 @@ class DiskGram(RecomputedGram):
         _core.widen(held.ravel().view(np.uint16), out.ravel())
         return out
 
+    # ---- tiles or rows ------------------------------------------------------------------------------------------
+
+    def add(self, sums: NDArray[np.float64], moves: Moves, pool: Threads) -> None:
+        """Evaluate the moved points' rows, or read the tiles that hold them, whichever has been quicker so far."""
+        from_rows = self._rows_are_cheaper(moves)
+        values = len(moves) * self.n if from_rows else self._values_of_tiles(moves)
+        started = time.perf_counter()
+        super().add(sums, moves, pool)
+        if values >= _TELLING:
+            self._seconds_for[from_rows] = (time.perf_counter() - started) / values
+
     def _rows_are_cheaper(self, moves: Moves) -> bool:
-        """Rows of the moved points evaluated, against tiles read; only where values have the same bits anew."""
+        """Only where values have the same bits anew."""
         if not self._same_bits:
             return False
-        touched = [len(moves.within(block)) > 0 for block in self.blocks]
-        read = sum(
-            (self.blocks[i].stop - self.blocks[i].start) * (self.blocks[j].stop - self.blocks[j].start)
-            for i, j in self.pairs
-            if touched[i] or touched[j]
-        )
-        return bool(self.row_cost * len(moves) * self.n < read)
+        cost = self.row_cost
+        if len(self._seconds_for) == 2 and 0 < cost < float("inf"):
+            cost = self._seconds_for[True] / self._seconds_for[False]
+        return cost * len(moves) * self.n < self._values_of_tiles(moves)
+
+    def _values_of_tiles(self, moves: Moves) -> int:
+        """Values in tiles that hold moved points: all of the triangle but that of the blocks without any."""
+        still = sum(block.stop - block.start for block in self.blocks if not len(moves.within(block)))
+        return int(self.n * (self.n + 1) - still * (still + 1)) // 2
 
     def close(self) -> None:
         """Close the files; temporary ones are gone then."""

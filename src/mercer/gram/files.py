@@ -106,10 +106,9 @@ class TileFiles:
                 _require_no_tiles(folder)
                 _write_whole(path, manifest)
             self._handles[-1] = os.open(path, os.O_RDONLY)
-        self.missing = [index for file in self._files for index in self._to_write(file)]
-        if self.missing:
+        if not all(self._path(file, "bin").exists() for file in self._files):
             self._hold(self._handles[-1])
-            self.missing = [index for file in self._files for index in self._to_write(file)]  # nobody writes any more
+        self.missing = [index for file in self._files for index in self._to_write(file)]
 
     def _hold(self, handle: int) -> None:
         """Keep other processes from writing here; the system lets go of it when this process ends."""
@@ -132,6 +131,8 @@ class TileFiles:
                 )
             return []
         kept = self._valid_tiles(file, part) if part.exists() else 0
+        if kept == len(file.offsets):  # the end came between the last tile and the new name
+            os.rename(part, whole)
         return list(range(file.first + kept, file.last))
 
     def _valid_tiles(self, file: _File, part: Path) -> int:
