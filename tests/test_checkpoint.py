@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mercer import Disk, KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans
+from mercer import Disk, KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, Nystroem
 from mercer.engine.checkpoint import Checkpoint, CheckpointError
 from mercer.engine.progress import Progress
 
@@ -57,8 +57,10 @@ states = st.recursive(
 @given(states)
 def test_state_comes_back_as_it_was(tmp_path_factory, state):
     folder = tmp_path_factory.mktemp("state")
-    Checkpoint(folder).save(state)
-    assert same(state, Checkpoint(folder).load([Thing]))
+    with Checkpoint(folder) as first:
+        first.save(state)
+    with Checkpoint(folder) as again:
+        assert same(state, again.load([Thing]))
 
 
 def test_without_a_folder_nothing_is_kept():
@@ -76,26 +78,34 @@ def test_saving_is_seldom(tmp_path):
 
 
 def test_other_work_is_refused_with_what_differs(tmp_path):
-    first = Checkpoint(tmp_path)
-    first.require({"seed": 3, "kernel": "RBF(gamma=1.0)"})
-    first.save({})
-    Checkpoint(tmp_path).require({"seed": 3, "kernel": "RBF(gamma=1.0)"})
-    with pytest.raises(CheckpointError, match=r"of another fit: seed was 3 and is 4\. Restore that, use another"):
-        Checkpoint(tmp_path).require({"seed": 4, "kernel": "RBF(gamma=1.0)"})
+    with Checkpoint(tmp_path) as first:
+        first.require({"seed": 3, "kernel": "RBF(gamma=1.0)"})
+        first.save({})
+    with Checkpoint(tmp_path) as again:
+        again.require({"seed": 3, "kernel": "RBF(gamma=1.0)"})
+    message = r"of another fit: seed was 3 and is 4\. Restore that, use another"
+    with Checkpoint(tmp_path) as other, pytest.raises(CheckpointError, match=message):
+        other.require({"seed": 4, "kernel": "RBF(gamma=1.0)"})
+
+
+def load(folder):
+    with Checkpoint(folder) as checkpoint:
+        return checkpoint.load()
 
 
 def test_every_damaged_byte_is_found(tmp_path):
-    Checkpoint(tmp_path).save({"labels": np.arange(5), "number": 3})
+    with Checkpoint(tmp_path) as checkpoint:
+        checkpoint.save({"labels": np.arange(5), "number": 3})
     path = tmp_path / "state.mercer"
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         with pytest.raises(CheckpointError, match=r"state\.mercer is (damaged|of another version).*delete it"):
-            Checkpoint(tmp_path).load()
+            load(tmp_path)
     for length in (0, 5, 40, len(whole) - 1):
         path.write_bytes(whole[:length])
         with pytest.raises(CheckpointError, match="damaged"):
-            Checkpoint(tmp_path).load()
+            load(tmp_path)
 
 
 # ---- fits that are interrupted ------------------------------------------------------------------------------------
@@ -157,7 +167,8 @@ def test_an_interrupted_fit_ends_as_an_undisturbed_one(tmp_path, monkeypatch, na
                 break
             except KeyboardInterrupt:
                 interruptions += 1
-                seed = Checkpoint(folder).known("seed")
+                with Checkpoint(folder) as left:
+                    seed = left.known("seed")
                 assert interruptions < 200
     assert interruptions > 0
     assert not folder.exists()
@@ -190,7 +201,7 @@ def interrupted_fit(monkeypatch, folder, **more):
         ({"gamma": 0.4}, r"kernel was RBF\(gamma=0\.3\) and is RBF\(gamma=0\.4\)"),
         ({"random_state": 5}, "seed was"),
         ({"method": "nystroem"}, "method was 'exact' and is 'nystroem'"),
-        ({"init": np.zeros(700, int)}, r"init was 'random' and is array \(700,\)"),
+        ({"init": np.zeros(700, int)}, r"init was 'random' and is ndarray \(700,\)"),
     ],
 )
 def test_other_parameters_are_refused(tmp_path, monkeypatch, change, message):
@@ -215,6 +226,92 @@ def test_another_storage_and_number_of_threads_go_on(tmp_path, monkeypatch):
     model = FITS["exact"](checkpoint=tmp_path, random_state=0, storage=Disk(tmp_path / "kept"), n_jobs=2).fit(rows())
     np.testing.assert_array_equal(model.labels_, FITS["exact"](random_state=0).fit(rows()).labels_)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]  # what the user named stays
+
+
+def test_a_checkpoint_is_of_the_whole_kernel_matrix(tmp_path, monkeypatch):
+    K = np.exp(-0.3 * ((rows()[:, None] - rows()[None]) ** 2).sum(axis=2))
+    settings = {
+        "kernel": "precomputed",
+        "init": "random",
+        "n_init": 2,
+        "tol": 0,
+        "checkpoint": tmp_path,
+        "random_state": 0,
+    }
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            KernelKMeans(5, **settings).fit(K)
+    K[13, 500] = K[500, 13] = K[13, 500] + 1e-6
+    with pytest.raises(CheckpointError, match="data was"):
+        KernelKMeans(5, **settings).fit(K)
+
+
+@pytest.mark.parametrize("change", ["landmarks", "rank"])
+def test_a_checkpoint_is_of_the_map_with_its_parameters(tmp_path, monkeypatch, change):
+    landmarks = rows(600)
+    settings = {"init": "random", "n_init": 2, "tol": 0, "gamma": 0.3, "checkpoint": tmp_path, "random_state": 0}
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            KernelKMeans(5, method=Nystroem(600, landmarks=landmarks, rank=9), **settings).fit(rows())
+    other = landmarks.copy()
+    other[300] += 0.1
+    method = (
+        Nystroem(600, landmarks=other, rank=9) if change == "landmarks" else Nystroem(600, landmarks=landmarks, rank=8)
+    )
+    with pytest.raises(CheckpointError, match=f"method__{change} was"):
+        KernelKMeans(5, method=method, **settings).fit(rows())
+
+
+def test_half_precision_is_another_fit(tmp_path, monkeypatch):
+    interrupted_fit(monkeypatch, tmp_path, storage=Disk(dtype="float16"))
+    with pytest.raises(CheckpointError, match="kernel values was float16 and is float32"):
+        FITS["exact"](checkpoint=tmp_path, random_state=0, storage="memory").fit(rows())
+
+
+def test_auto_stays_with_the_method_of_the_interrupted_fit(tmp_path, monkeypatch):
+    def fit(**more):
+        return KernelKMeans(5, gamma=0.3, init="random", n_init=2, tol=0, random_state=0, **more).fit(rows())
+
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            fit(checkpoint=tmp_path)
+    monkeypatch.setattr("mercer.estimators.base.prefers_exact", lambda *_: (False, "no room by now"))
+    model = fit(checkpoint=tmp_path)
+    assert model.plan_.method == "exact"
+    np.testing.assert_array_equal(model.labels_, fit(method="exact").labels_)
+
+
+def test_one_fit_at_a_time_uses_a_checkpoint(tmp_path):
+    with Checkpoint(tmp_path), pytest.raises(BlockingIOError, match="another fit is using the checkpoint"):
+        FITS["exact"](checkpoint=tmp_path).fit(rows())
+    FITS["exact"](checkpoint=tmp_path).fit(rows())
+
+
+def test_what_others_have_put_in_the_folder_stays(tmp_path, monkeypatch):
+    for name in ("tiles", "kernel-tiles"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "map.png").write_text("precious")
+    FITS["disk"](checkpoint=tmp_path).fit(rows())
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")) == [
+        "kernel-tiles/map.png",
+        "tiles/map.png",
+    ]
+    monkeypatch.chdir(tmp_path)
+    assert FITS["exact"](checkpoint=".").fit(rows()).labels_.shape == (700,)
+
+
+def test_tiles_that_were_left_behind_are_replaced(tmp_path):
+    """As a process leaves them that is killed while it cleans up."""
+    tiles = tmp_path / "kernel-tiles"
+    KernelKMeans(3, gamma=0.9, storage=Disk(tiles)).fit(rows())
+    FITS["disk"](checkpoint=tmp_path).fit(rows())
+    KernelKMeans(3, gamma=0.9, storage=Disk(tiles)).fit(rows())
+    (tiles / "manifest.json").unlink()
+    FITS["disk"](checkpoint=tmp_path).fit(rows())
+    assert not tmp_path.exists()
 
 
 # ---- killed -------------------------------------------------------------------------------------------------------

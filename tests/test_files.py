@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -315,6 +316,108 @@ def test_a_folder_of_another_matrix_is_refused(tmp_path, change, message):
     fit(rows(), tmp_path)
     with pytest.raises(TileFileError, match=message):
         fit(**{"X": rows(), "folder": tmp_path} | change)
+
+
+def test_a_whole_folder_is_read_without_permission_to_write(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_FILE_BYTES", 256 << 20)  # as in another process
+    X = rows(4200)
+    fit(X, tmp_path)
+    code = f"""
+        import os, sys, tempfile
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        import test_files
+        from mercer import KernelKMeans
+        KernelKMeans(2, storage="disk").fit(test_files.rows(50))  # imports what it needs
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        print(test_files.fit(test_files.rows(4200), {str(tmp_path)!r}).labels_.sum())
+    """
+    for path in (tmp_path, *tmp_path.parents):
+        if path.name.startswith("pytest") or path == tmp_path:
+            path.chmod(0o755)
+    for path in tmp_path.iterdir():
+        path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert run.stdout.split() == [str(fit(X, tmp_path).labels_.sum())], run.stderr
+
+
+def test_a_disk_whose_speed_cannot_be_measured_is_no_obstacle(monkeypatch):
+    from mercer.planner import speeds
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(speeds, "_measure_device", full)
+    X = rows(4200)
+    assert KernelKMeans(3, gamma=0.3, storage="recompute").fit(X).plan_.storage == "recompute"
+    model = KernelKMeans(3, gamma=0.3, method="exact", memory_limit="30MB", n_jobs=1).fit(X)
+    assert model.plan_.storage == "recompute"
+
+
+def test_processes_that_start_together_in_one_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_FILE_BYTES", 256 << 20)  # as in another process
+    code = f"""
+        import sys, time
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        import test_files
+        from mercer.gram import TileFileError
+        X = test_files.rows(3000)
+        while time.time() < float(sys.argv[1]):
+            pass
+        try:
+            print(test_files.fit(X, {str(tmp_path / "tiles")!r}).labels_.sum())
+        except TileFileError as error:
+            print(error.strerror)
+    """
+    begin = str(time.time() + 3)
+    command = [sys.executable, "-c", textwrap.dedent(code), begin]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [run.communicate()[0].strip() for run in runs]
+    good = str(fit(rows(3000), tmp_path / "tiles").labels_.sum())
+    assert good in said
+    assert all(words == good or "another process is writing tiles" in words for words in said), said
+
+
+def test_a_home_folder_is_understood(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fit(rows(), "~/tiles")
+    assert (tmp_path / "tiles" / "manifest.json").exists()
+
+
+def test_nothing_stays_open_after_an_error(monkeypatch, tmp_path):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer.estimators.exact.warn_if_uninformative", fail)
+    before = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit(rows(), tmp_path)
+    assert set(os.listdir("/proc/self/fd")) <= before | {"lock"}
+    assert caught.value is not None
+
+
+def test_a_folder_without_locks_is_used_without(tmp_path, monkeypatch):
+    def unknown(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("fcntl.flock", unknown)
+    with tiles(tmp_path) as found:
+        assert_whole(found)
+
+
+def test_a_function_is_read_from_its_tiles_only(tmp_path):
+    calls = []
+
+    def kernel(A, B):
+        calls.append(A.shape)
+        return A @ B.T
+
+    for _ in range(2):
+        model = KernelKMeans(3, kernel=kernel, storage=Disk(tmp_path), init="random", random_state=0).fit(rows())
+        first, calls[:] = len(calls), []
+    assert first <= 10  # diagonal blocks alone
+    assert model.n_iter_ > 1
 
 
 def test_a_changed_function_is_another_kernel(tmp_path):

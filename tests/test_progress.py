@@ -187,9 +187,8 @@ def test_many_steps_are_told_as_a_hundred(impatient):
 @pytest.mark.parametrize("kind", [KernelKMeans, KernelFuzzyCMeans])
 def test_a_callback_can_stop_a_run(kind):
     recorder = Recorder(stop_after=2)
-    with pytest.warns(UserWarning, match="did not converge"):
-        model = kind(3, n_init=1, init="random", tol=0, random_state=0).set_callbacks(recorder).fit(rows(300))
-    assert model.n_iter_ == 2
+    model = kind(3, n_init=1, init="random", tol=0, random_state=0).set_callbacks(recorder).fit(rows(300))
+    assert model.n_iter_ == 2  # and no warning: that is what was asked for
 
 
 def test_callbacks_end_with_a_fit_that_fails():

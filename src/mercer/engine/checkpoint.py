@@ -7,20 +7,21 @@ saved so seldom that saving takes a few percent of the time.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-import shutil
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer import _core
+from mercer.engine.lock import FolderLock
 
 _MAGIC = b"mercer checkpoint"
 _VERSION = 1
@@ -38,26 +39,50 @@ class Checkpoint:
     Parameters
     ----------
     folder : path, optional
-        Made if need be, and removed by `remove` if nothing else is in it.
+        Made if need be, and removed by `remove` if nothing else is in it. One fit at a time may use it.
+
+    Attributes
+    ----------
+    on_remove : list of callable
+        Called when the work has ended, to remove what it left elsewhere.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Checkpoint(folder).save({"iteration": 3, "labels": np.array([0, 1])})
-    ...     again = Checkpoint(folder)
-    ...     again.load()
+    ...     with Checkpoint(folder) as first:
+    ...         first.save({"iteration": 3, "labels": np.array([0, 1])})
+    ...     with Checkpoint(folder) as again:
+    ...         again.load()
     {'iteration': 3, 'labels': array([0, 1])}
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        self.folder = None if folder is None else Path(folder)
+        self.folder = None if folder is None else Path(folder).expanduser().absolute()
         self.of: Mapping[str, Any] = {}
+        self.on_remove: list[Callable[[], None]] = []
         self._due = 0.0
         self._head: dict[str, Any] | None = None
+        self._lock: FolderLock | None = None
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._head = self._read_head()
+            self._lock = FolderLock(self.folder, f"another fit is using the checkpoint {self.folder}")
+            try:
+                self._head = self._read_head()
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Let other fits use the folder."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def path(self) -> Path:
@@ -112,12 +137,16 @@ class Checkpoint:
         self._due = ended + _SHARE * (ended - started)
 
     def remove(self) -> None:
-        """The work has ended: nothing is left."""
-        if self.folder is not None:
+        """The work has ended: nothing is left, but for what others have put in the folder."""
+        if self.folder is None or self._lock is None:
+            return
+        with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
-            shutil.rmtree(self.folder / "tiles", ignore_errors=True)
-            if not any(self.folder.iterdir()):
-                self.folder.rmdir()
+            self.path.with_suffix(".part").unlink(missing_ok=True)
+            for clean_up in self.on_remove:
+                clean_up()
+            self._lock.remove()
+            self.folder.rmdir()
 
     # ---- loading ------------------------------------------------------------------------------------------------
 

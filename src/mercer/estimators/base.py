@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from mercer.engine.checkpoint import Checkpoint
 from mercer.engine.memory import parse_bytes
 from mercer.engine.progress import Progress
 from mercer.engine.threads import Threads
+from mercer.engine.warn import warn_user
 from mercer.estimators import checks
 from mercer.estimators.embedded import METHODS, fit_embedded, metric_code, named_map, prepared_map
 from mercer.estimators.exact import fit_exact, passes, speeds
@@ -25,7 +25,7 @@ from mercer.estimators.identity import fit_identity
 from mercer.estimators.listening import CallbackSupport, fit_progress, with_callbacks
 from mercer.estimators.settings import Data, Fitted, Reporter, Settings
 from mercer.features import FeatureMap
-from mercer.gram import Disk
+from mercer.gram import Disk, discard_tiles
 from mercer.kernels import Precomputed, make_kernel
 from mercer.planner import STORAGES, Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
@@ -90,10 +90,12 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         self._check_parameters()
         weight = check_weights(sample_weight, data.shape[0])
         checks.enough_rows(weight, self.n_clusters)
-        with fit_progress(self, self.verbose) as progress, Threads(self.n_jobs, progress) as pool:
-            found = self._fit(data, weight, pool)
-        self.n_samples_seen_ = data.shape[0]
-        self._set_fitted(found)
+        with Checkpoint(self.checkpoint) as checkpoint:
+            with fit_progress(self, self.verbose) as progress, Threads(self.n_jobs, progress) as pool:
+                found = self._fit(data, weight, pool, checkpoint)
+            self.n_samples_seen_ = data.shape[0]
+            self._set_fitted(found)
+            checkpoint.remove()
         return self
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
@@ -122,27 +124,34 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _fit(self, X: Matrix, weight: NDArray[np.float64], pool: Threads, *, in_batches: bool = False) -> Fitted:
+    def _fit(
+        self,
+        X: Matrix,
+        weight: NDArray[np.float64],
+        pool: Threads,
+        checkpoint: Checkpoint,
+        *,
+        in_batches: bool = False,
+    ) -> Fitted:
         """Plan, then call the method's function."""
-        checkpoint = Checkpoint(None if in_batches else self.checkpoint)
         seed = self._seed(checkpoint)
-        feature_map, reasons = self._feature_map(X, seed, in_batches)
+        feature_map, reasons = self._feature_map(X, seed, checkpoint.known("method in use"), in_batches)
         metric = metric_code(self.metric, feature_map)
         data = self._data(X, weight, pool, feature_map)
-        if checkpoint.folder is not None:
-            checkpoint.require(fit_identity(self, data, seed))
         settings = self._settings(seed, pool.progress, checkpoint)
         if feature_map is None:
             plan = self._exact_plan(data, settings, pool, reasons)
-            data.kernel.check(data.X)
-            self._keep_training(data, seed)
-            found = self._fit_exact(data, settings, plan, pool)
         else:
             plan = self._embedded_plan(feature_map, X, pool, reasons)
-            self._keep_training(data, seed)
-            found = self._fit_embedded(data, settings, plan, feature_map, metric, pool)
-        checkpoint.remove()
-        return found
+        if checkpoint.folder is not None:
+            held = settings.disk.held(X.dtype) if plan.storage == "disk" else X.dtype
+            method = "exact" if feature_map is None else type(feature_map).__name__
+            checkpoint.require(fit_identity(self, data, seed, method, str(held), pool))
+        data.kernel.check(data.X)
+        self._keep_training(data, seed)
+        if feature_map is None:
+            return self._fit_exact(data, settings, plan, pool)
+        return self._fit_embedded(data, settings, plan, feature_map, metric, pool)
 
     def _seed(self, checkpoint: Checkpoint) -> int:
         """The seed of all draws; that of the fit to go on with, unless `random_state` says which."""
@@ -161,13 +170,17 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
     ) -> Fitted:
         return fit_embedded(data, settings, plan, feature_map, metric, pool)
 
-    def _feature_map(self, X: Matrix, seed: int, in_batches: bool = False) -> tuple[FeatureMap | None, tuple[str, ...]]:
-        """Return the map of an approximate method, None for the exact one, and why."""
+    def _feature_map(
+        self, X: Matrix, seed: int, before: str | None = None, in_batches: bool = False
+    ) -> tuple[FeatureMap | None, tuple[str, ...]]:
+        """Return the map of an approximate method, None for the exact one, and why; `before` an interruption it was."""
         if isinstance(self.method, FeatureMap):
             return prepared_map(self.method, seed, self.n_clusters), ()
         name, reasons = self.method, tuple[str, ...]()
         if name == "auto" and in_batches:
             name, reasons = "nystroem", ("approximate: more rows are to come",)
+        elif name == "auto" and before is not None:
+            name, reasons = "exact" if before == "exact" else "nystroem", ("as before the fit was interrupted",)
         elif name == "auto":
             exact, reason = prefers_exact(X.shape[0], X.dtype.itemsize, parse_bytes(self.memory_limit))
             exact = exact or self._is_precomputed or self.storage != "auto"
@@ -200,9 +213,11 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         return Data(X, weight, keys, kernel)
 
     def _settings(self, seed: int, progress: Progress, checkpoint: Checkpoint) -> Settings:
-        disk = self.storage if isinstance(self.storage, Disk) else Disk()
+        disk, own_tiles = self.storage if isinstance(self.storage, Disk) else Disk(), None
         if disk.folder is None and checkpoint.folder is not None:
-            disk = Disk(checkpoint.folder / "tiles", disk.dtype)
+            own_tiles = checkpoint.folder / "kernel-tiles"
+            disk = Disk(own_tiles, disk.dtype)
+            checkpoint.on_remove.append(lambda: discard_tiles(own_tiles))
         return Settings(
             n_clusters=self.n_clusters,
             init=self.init.toarray() if is_sparse(self.init) else self.init,
@@ -211,6 +226,7 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
             tol=self.tol,
             memory_limit=parse_bytes(self.memory_limit),
             disk=disk,
+            own_tiles=own_tiles,
             seed=seed,
             report=self._reporter(progress),
             checkpoint=checkpoint,
@@ -229,7 +245,7 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
             n_jobs=pool.n_jobs,
             memberships=self._membership_bytes(data.X, exact=True),
             passes=self._passes(settings, n),
-            measure=(lambda: speeds(data, settings, pool)) if n > _WORTH_MEASURING else None,
+            measure=(lambda with_disk: speeds(data, settings, pool, with_disk)) if n > _WORTH_MEASURING else None,
             reasons=reasons,
         )
 
@@ -290,29 +306,26 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         self._warn_about(found)
         lost = found.spread / found.resolution if found.resolution > 0 else 1.0
         if _NOT_COPIES < lost < 1:
-            warnings.warn(
+            warn_user(
                 f"The points are about as far from their centres (squared distance {found.spread:.2g} on average) as "
                 f"kernel values of their size are rounded ({found.resolution:.2g}). Give float64, or centre the data.",
                 KernelPrecisionWarning,
-                stacklevel=3,
             )
 
     def _warn_about(self, found: Fitted) -> None:
         if found.filled < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"Found {found.filled} distinct clusters, fewer than n_clusters={self.n_clusters}: the data have too "
                 "few distinct points. Use fewer clusters.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
-        elif not found.converged:
+        elif not (found.converged or found.stopped):
             indefinite = found.kernel is not None and found.kernel.positive_semidefinite is False
-            warnings.warn(
+            warn_user(
                 f"Kernel k-means did not converge in max_iter={self.max_iter} iterations (the last one moved "
                 f"{found.history[-1].moved} points). Raise max_iter or tol"
                 + ("; an indefinite kernel such as this one may never settle." if indefinite else "."),
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from mercer.engine.memory import format_bytes, parse_bytes
 from mercer.engine.threads import Threads
+from mercer.engine.warn import warn_user
 from mercer.estimators import checks
 from mercer.estimators.base import KernelPrecisionWarning
 from mercer.estimators.kernel_kmeans import KernelKMeans
@@ -496,4 +497,4 @@ def _repeat(said: list[tuple[Any, warnings.WarningMessage]]) -> None:
     for category in dict.fromkeys(warning.category for _, warning in said):
         labels = [str(label) for label, warning in said if warning.category is category]
         first = next(warning for _, warning in said if warning.category is category)
-        warnings.warn(f"Code books of {', '.join(dict.fromkeys(labels))}: {first.message}", category, stacklevel=4)
+        warn_user(f"Code books of {', '.join(dict.fromkeys(labels))}: {first.message}", category)

@@ -115,6 +115,7 @@ def _fitted(
         objective=partition.objective,
         history=partition.history,
         converged=partition.converged,
+        stopped=partition.stopped,
         filled=int(np.count_nonzero(partition.centers.totals)),
         medoids=medoids,
         plan=plan,

@@ -11,13 +11,14 @@ from mercer.engine.threads import Threads
 from mercer.estimators import checks
 from mercer.estimators.settings import Data, Fitted, Settings
 from mercer.gram import (
-    Disk,
     DiskGram,
     MemoryGram,
     Moves,
+    OtherTilesError,
     PrecomputedGram,
     RecomputedGram,
     TiledGram,
+    discard_tiles,
     sums_across,
     sums_of_matrix,
 )
@@ -43,9 +44,9 @@ def passes(settings: Settings, n: int) -> float:
     return 4.0 * (_RUNS[init] if runs is None else runs)
 
 
-def speeds(data: Data, settings: Settings, pool: Threads) -> Speeds:
+def speeds(data: Data, settings: Settings, pool: Threads, with_disk: bool) -> Speeds:
     """Measure what an exact fit depends on."""
-    read, write = measure_disk(settings.disk.folder)
+    read, write = measure_disk(settings.disk.folder) if with_disk else (0.0, 0.0)
     return Speeds(measure_kernel(data.kernel, data.X, pool), read, write)
 
 
@@ -72,6 +73,7 @@ def _fit(data: Data, settings: Settings, plan: Plan, rows: KernelRows | None, sp
         objective=partition.objective,
         history=partition.history,
         converged=partition.converged,
+        stopped=partition.stopped,
         filled=int(np.count_nonzero(partition.centers.totals)),
         medoids=medoids(space, partition.labels, space.own_distances(partition.centers, partition.labels)),
         plan=plan,
@@ -87,22 +89,36 @@ def gram_of(data: Data, settings: Settings, plan: Plan, pool: Threads) -> tuple[
     if isinstance(data.kernel, Precomputed):
         return None, PrecomputedGram(data.X, pool)
     rows = data.kernel.rows(data.X)
-    gram = _gram(data, rows, settings.disk, plan, pool)
-    if gram.n > 1:
-        sample = np.linspace(0, gram.n - 1, min(gram.n, _LOOKED_AT)).astype(np.intp)
-        warn_if_uninformative(data.kernel, gram.columns(sample), gram.diagonal, sample, data.X)
+    gram = _gram(data, rows, settings, plan, pool)
+    try:
+        if gram.n > 1:
+            sample = np.linspace(0, gram.n - 1, min(gram.n, _LOOKED_AT)).astype(np.intp)
+            warn_if_uninformative(data.kernel, gram.columns(sample), gram.diagonal, sample, data.X)
+    except BaseException:
+        gram.close()
+        raise
     return rows, gram
 
 
-def _gram(data: Data, rows: KernelRows, disk: Disk, plan: Plan, pool: Threads) -> TiledGram:
+def _gram(data: Data, rows: KernelRows, settings: Settings, plan: Plan, pool: Threads) -> TiledGram:
     if plan.storage == "memory":
         return MemoryGram(data.kernel, rows, pool)
     if plan.storage == "recompute":
         return RecomputedGram(data.kernel, rows)
-    costs = {}
-    if plan.speeds is not None:
+    disk, costs = settings.disk, {}
+    if plan.speeds is not None and plan.speeds.read:
         costs["row_cost"] = plan.speeds.kernel_value * plan.speeds.read / disk.held(rows.dtype).itemsize
-    return DiskGram(data.kernel, rows, data.keys, disk, pool, spare=temporary_folder(), **costs)
+
+    def on_disk() -> DiskGram:
+        return DiskGram(data.kernel, rows, data.keys, disk, pool, spare=temporary_folder(), **costs)
+
+    if settings.own_tiles is None:
+        return on_disk()
+    try:
+        return on_disk()
+    except OtherTilesError:  # left behind by a fit that was killed as it cleaned up
+        discard_tiles(settings.own_tiles)
+        return on_disk()
 
 
 def first_labels_exact(data: Data, space: GramSpace, settings: Settings) -> list[Start]:

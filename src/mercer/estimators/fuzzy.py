@@ -27,7 +27,9 @@ class KernelFuzzyCMeans(SoftClusterer):
     m : float, default=2.0
         Fuzzifier, above 1. Close to 1 memberships are nearly hard; the larger it is, the more alike they are, until the
         centres coincide, which a warning says.
-    kernel, gamma, degree, coef0, kernel_params, method, n_components, storage, memory_limit, n_jobs, random_state
+    kernel, gamma, degree, coef0, kernel_params, method, n_components, storage, memory_limit, checkpoint
+        As in `KernelKMeans`.
+    n_jobs, random_state
         As in `KernelKMeans`; not ``method="apnc"``, whose coordinates give no squared distances.
     metric : {"auto", "l2"}, default="auto"
     init : {"k-means++", "random", "points"} or array, default="k-means++"

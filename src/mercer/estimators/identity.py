@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from mercer.engine.threads import Threads
 from mercer.estimators.settings import Data
-from mercer.sources import is_sparse
+from mercer.features import FeatureMap
+from mercer.kernels.identity import stable_digest
+from mercer.sources import content_hash, is_sparse
 
 # Whatever these are, the result is the same.
 _OF_NO_MATTER = {"n_jobs", "memory_limit", "storage", "verbose", "checkpoint", "random_state", "keep_memberships"}
@@ -19,44 +20,51 @@ _OF_NO_MATTER = {"n_jobs", "memory_limit", "storage", "verbose", "checkpoint", "
 _OF_THE_KERNEL = {"kernel", "gamma", "degree", "coef0", "kernel_params"}
 
 
-def fit_identity(estimator: BaseEstimator, data: Data, seed: int) -> Mapping[str, Any]:
-    """Names and values, as text, of all that the result of a fit depends on."""
+def fit_identity(
+    estimator: BaseEstimator, data: Data, seed: int, method: str, held: str, pool: Threads
+) -> Mapping[str, Any]:
+    """Names and values, as text, of all that the result of a fit depends on.
+
+    Parameters
+    ----------
+    estimator : estimator
+    data : Data
+    seed : int
+    method : str
+        In use, where the parameter leaves it open.
+    held : str
+        Type that kernel values are held in.
+    pool : Threads
+    """
     parameters = {
         name: _text(value)
         for name, value in estimator.get_params(deep=True).items()
-        if name not in _OF_NO_MATTER | _OF_THE_KERNEL and not name.startswith("method__")
+        if name not in _OF_NO_MATTER | _OF_THE_KERNEL
     }
     return {
         "estimator": type(estimator).__name__,
         **parameters,
+        "method in use": method,
         "kernel": data.kernel.identity,
-        "data": _data_text(data),
-        "sample_weight": _digest(data.weight),
+        "kernel values": held,
+        "data": _data_text(data, pool),
+        "sample_weight": stable_digest(data.weight),
         "seed": seed,
     }
 
 
-def _data_text(data: Data) -> str:
+def _data_text(data: Data, pool: Threads) -> str:
     n, d = data.X.shape
-    kind = f"{data.X.dtype}{', sparse' if is_sparse(data.X) else ''}"
-    return f"{n:,} x {d:,} {kind} {_digest(data.keys if data.kernel.name != 'precomputed' else _look(data.X))}"
-
-
-def _look(K: Any) -> NDArray[Any]:
-    """Some columns of a kernel matrix stand for all of it."""
-    some = np.linspace(0, K.shape[0] - 1, min(K.shape[0], 16)).astype(np.intp)
-    columns = K[:, some]
-    return np.asarray(columns.toarray() if is_sparse(columns) else columns)
-
-
-def _digest(values: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    keys = content_hash(data.X, pool) if data.kernel.name == "precomputed" else data.keys
+    return f"{n:,} x {d:,} {data.X.dtype}{', sparse' if is_sparse(data.X) else ''} {stable_digest(keys)}"
 
 
 def _text(value: Any) -> str:
-    if is_sparse(value):
-        value = value.toarray()
-    if isinstance(value, (list, tuple, np.ndarray)):
-        array = np.asarray(value)
-        return f"array {array.shape} {_digest(array)}"
-    return repr(value)
+    if isinstance(value, (str, bool, int, float, type(None))):
+        return repr(value)
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, FeatureMap):  # its parameters are among the nested ones
+        return type(value).__name__
+    shape = f" {np.shape(value)}" if isinstance(value, (list, tuple, np.ndarray)) else ""
+    return f"{type(value).__name__}{shape} {stable_digest(value)}"

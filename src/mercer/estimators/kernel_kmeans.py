@@ -85,7 +85,7 @@ class KernelKMeans(KernelClusterer):
     checkpoint : path, optional
         Folder, made if need be, where a fit keeps its state: one that was interrupted goes on from there when it is
         called again with the same data and parameters (but for n_jobs, memory_limit, storage and verbose), to the same
-        result. Removed when the fit has ended. Not used by partial_fit.
+        result; float16 tiles are another fit. Removed when the fit has ended. Not used by partial_fit.
     n_jobs : int, optional
         Threads; None and -1 are all cores. Results are the same bits for any number.
     random_state : int, RandomState or None
@@ -231,7 +231,7 @@ class KernelKMeans(KernelClusterer):
         if before is None:
             checks.enough_rows(weight, self.n_clusters)
             with fit_progress(self, self.verbose) as progress, Threads(self.n_jobs, progress) as pool:
-                found = self._fit(data, weight, pool, in_batches=True)
+                found = self._fit(data, weight, pool, Checkpoint(), in_batches=True)
             self.n_samples_seen_ = data.shape[0]
         else:
             found = self._fit_more(before, data, weight)

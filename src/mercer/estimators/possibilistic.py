@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.engine.warn import warn_user
 from mercer.estimators import checks
 from mercer.estimators.settings import Fitted
 from mercer.estimators.soft import Soft, SoftClusterer, SoftClusteringWarning
@@ -37,7 +37,9 @@ class KernelPossibilisticCMeans(SoftClusterer):
     theta : float, default=1.0
         Scale of the widths: a typicality is one half at a squared distance of nu. Nothing keeps two centres apart, so
         with large widths they coincide, which a warning says.
-    kernel, gamma, degree, coef0, kernel_params, method, n_components, storage, memory_limit, n_jobs, random_state
+    kernel, gamma, degree, coef0, kernel_params, method, n_components, storage, memory_limit, checkpoint
+        As in `KernelKMeans`.
+    n_jobs, random_state
         As in `KernelKMeans`; not ``method="apnc"``, whose coordinates give no squared distances.
     metric : {"auto", "l2"}, default="auto"
     init : {"k-means++", "random", "points"} or array, default="k-means++"
@@ -168,10 +170,9 @@ class KernelPossibilisticCMeans(SoftClusterer):
     def _warn_about_peaks(self, soft: Soft) -> None:
         bare = np.flatnonzero(soft.peaks < _TYPICAL)
         if len(bare):
-            warnings.warn(
+            warn_user(
                 f"No point is typical of cluster {', '.join(map(str, bare))} (the largest typicality is "
                 f"{soft.peaks[bare].max():.2g}): its centre lies between the points. Try a larger theta, another "
                 "gamma, or fewer clusters.",
                 SoftClusteringWarning,
-                stacklevel=5,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +44,7 @@ class Settings:
     tol: float
     memory_limit: int | None
     disk: Disk
+    own_tiles: Path | None  # a folder of tiles that no user has named
     seed: int
     report: Reporter
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
@@ -74,6 +76,7 @@ class Fitted:
     objective: float
     history: tuple[Any, ...]
     converged: bool
+    stopped: bool  # by a callback
     filled: int
     medoids: NDArray[np.intp] | None
     plan: Plan

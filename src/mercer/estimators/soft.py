@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.engine.progress import Progress
 from mercer.engine.threads import Threads
+from mercer.engine.warn import warn_user
 from mercer.estimators import checks
 from mercer.estimators.base import KernelClusterer
 from mercer.estimators.embedded import first_labels, images_of, learned_space
@@ -157,6 +157,7 @@ class SoftClusterer(KernelClusterer):
             objective=last.objective,
             history=partition.history,
             converged=partition.converged,
+            stopped=partition.stopped,
             filled=int(np.count_nonzero(last.totals)),
             medoids=medoids(space, last.labels, last.own),
             plan=plan,
@@ -189,28 +190,25 @@ class SoftClusterer(KernelClusterer):
 
     def _warn_about(self, found: Fitted) -> None:
         assert found.soft is not None
-        if not found.converged:
-            warnings.warn(
+        if not (found.converged or found.stopped):
+            warn_user(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations (the last one changed "
                 f"a membership by {found.history[-1].change:.2g}). Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         if found.filled < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"{self.n_clusters - found.filled} of the {self.n_clusters} clusters have no members at all: the data "
                 "have too few distinct points. Use fewer clusters.",
                 SoftClusteringWarning,
-                stacklevel=4,
             )
         elif found.soft.coincident:
             smaller = 1 + (self.m - 1) / 4
-            warnings.warn(
+            warn_user(
                 f"{found.soft.coincident} of the {self.n_clusters} centres coincide with another: their squared "
                 f"distance is down to {found.soft.closest:.1e} of that of the points to their centres, so memberships "
                 f"say little. Try a smaller m (m={smaller:.3g}), a larger gamma, or fewer clusters.",
                 SoftClusteringWarning,
-                stacklevel=4,
             )
         self._warn_about_peaks(found.soft)
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer import _core
 from mercer.engine.threads import Threads, blocks
 from mercer.kernels import Kernel, KernelRows, Precomputed, make_kernel
-from mercer.sources import Matrix, Sample, canonical, check_weights, core_rows, require_finite
+from mercer.sources import Matrix, Sample, canonical, check_weights, core_rows, in_memory, require_finite
 
 _BLOCK_VALUES = 1 << 20  # input and output values of a block of rows
 
@@ -138,7 +138,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Residual of validated rows; zero for a map whose coordinates do not estimate kernel values."""
         if not self.geometric:
             return np.zeros(X.shape[0])
-        out: NDArray[np.float64] = self.kernel_.diagonal(self.kernel_.rows(X, like=self._like))
+        diagonals = [self.kernel_.diagonal(self.kernel_.rows(part, like=self._like)) for part in in_memory(X)]
+        out: NDArray[np.float64] = diagonals[0] if len(diagonals) == 1 else np.concatenate(diagonals)
 
         rows, squares = core_rows(Y), np.empty(Y.shape[0], dtype=Y.dtype)
         parts = blocks(Y.shape[0], max(256, _BLOCK_VALUES // (1 + Y.shape[1])))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
+
+from mercer.engine.warn import warn_user
 
 _NEGATIVE_FROM = 1e-6  # share of the positive spectrum: below it, negative eigenvalues are rounding
 _FEW = 4  # a quarter of the eigenpairs cost half of all
@@ -69,11 +70,10 @@ def warn_if_indefinite(negative: float, positive: float) -> bool:
     """Warn if negative eigenvalues are more than rounding beside the positive ones; both are sums of their sizes."""
     if negative <= _NEGATIVE_FROM * positive:
         return False
-    warnings.warn(
+    warn_user(
         f"The kernel matrix is indefinite: its negative eigenvalues are {negative / max(positive, _TINY):.2%} of the "
         "positive ones. They are dropped, and so are positive ones smaller than their mean.",
         IndefiniteKernelWarning,
-        stacklevel=3,
     )
     return True
 

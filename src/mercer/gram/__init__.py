@@ -3,7 +3,7 @@
 from mercer.gram.across import sums_across, sums_of_matrix, weighted_sums
 from mercer.gram.base import Gram, Moves
 from mercer.gram.disk import Disk, DiskGram, disk_bytes, tile_sizes
-from mercer.gram.files import TileFileError, TileFiles
+from mercer.gram.files import OtherTilesError, TileFileError, TileFiles, discard_tiles
 from mercer.gram.memory import MemoryGram, memory_bytes
 from mercer.gram.precomputed import PrecomputedGram
 from mercer.gram.recompute import RecomputedGram, recompute_bytes
@@ -15,12 +15,14 @@ __all__ = [
     "Gram",
     "MemoryGram",
     "Moves",
+    "OtherTilesError",
     "PrecomputedGram",
     "RecomputedGram",
     "TileFileError",
     "TileFiles",
     "TiledGram",
     "block_size",
+    "discard_tiles",
     "disk_bytes",
     "memory_bytes",
     "recompute_bytes",

@@ -26,7 +26,7 @@ from mercer.engine.threads import Threads, blocks
 from mercer.gram.base import Moves
 from mercer.gram.files import TileFiles
 from mercer.gram.recompute import RecomputedGram, recompute_bytes
-from mercer.gram.tiled import block_size, tournament
+from mercer.gram.tiled import TiledGram, block_size, tournament
 from mercer.kernels import Kernel, KernelRows
 from mercer.sources import is_sparse
 
@@ -191,6 +191,10 @@ class DiskGram(RecomputedGram):
         out = self._buffer(height, width, self.dtype)
         _core.widen(held.ravel().view(np.uint16), out.ravel())
         return out
+
+    def columns(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
+        """Evaluate whole columns, or read them where values may have other bits anew."""
+        return super().columns(indices) if self._same_bits else TiledGram.columns(self, indices)
 
     # ---- tiles or rows ------------------------------------------------------------------------------------------
 

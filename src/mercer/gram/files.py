@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer import _core
+from mercer.engine.lock import FolderLock
 from mercer.engine.memory import format_bytes
 
 _VERSION = 1
@@ -34,6 +35,10 @@ _FILE_BYTES, _FILES = 256 << 20, 256  # files of this size, or larger ones so th
 
 class TileFileError(OSError):
     """A file of tiles cannot be used."""
+
+
+class OtherTilesError(TileFileError):
+    """A folder has tiles of something else."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,16 @@ class TileFiles:
         folder: str | os.PathLike[str] | None = None,
         spare: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.folder = None if folder is None else Path(folder)
+        self.folder = None if folder is None else Path(folder).expanduser().absolute()
         self.sizes = list(sizes)
         self._spare = spare
         self._files = _layout(sizes)
         self._home = [file for file in self._files for _ in file.offsets]
-        manifest = json.dumps({"format": "mercer tiles", "version": _VERSION, "of": dict(identity)}, indent=1)
+        of = {**identity, "files": len(self._files)}
+        manifest = json.dumps({"format": "mercer tiles", "version": _VERSION, "of": of}, indent=1)
         self._seed = int.from_bytes(hashlib.sha256(manifest.encode()).digest()[:8], "little")
         self._handles: dict[int, int] = {}
+        self._lock: FolderLock | None = None
         self.missing = list(range(len(self.sizes)))
         try:
             if self.folder is not None:
@@ -97,29 +104,26 @@ class TileFiles:
     # ---- opening ------------------------------------------------------------------------------------------------
 
     def _open(self, folder: Path, manifest: str) -> None:
+        path = folder / "manifest.json"
         with _explained(f"tiles cannot be kept in {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / "manifest.json"
+            if not (path.exists() and all(self._path(file, "bin").exists() for file in self._files)):
+                self._hold(folder)
             if path.exists():
                 _compare(path, json.loads(manifest)["of"])
             else:
                 _require_no_tiles(folder)
                 _write_whole(path, manifest)
-            self._handles[-1] = os.open(path, os.O_RDONLY)
-        if not all(self._path(file, "bin").exists() for file in self._files):
-            self._hold(self._handles[-1])
         self.missing = [index for file in self._files for index in self._to_write(file)]
 
-    def _hold(self, handle: int) -> None:
-        """Keep other processes from writing here; the system lets go of it when this process ends."""
-        import fcntl
-
+    def _hold(self, folder: Path) -> None:
+        """Keep others from writing here; whole folders are read by any number."""
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise TileFileError(
-                error.errno, f"another process is writing tiles in {self.folder}: wait for it, or use another folder"
-            ) from None
+            self._lock = FolderLock(folder, f"another process is writing tiles in {folder}")
+        except BlockingIOError as error:
+            raise TileFileError(error.errno, error.strerror) from None
+        for part in folder.glob("manifest.*.part"):  # of processes that were killed
+            part.unlink()
 
     def _to_write(self, file: _File) -> list[int]:
         """Tiles of a file that are not there, of which a last part may have been cut off."""
@@ -185,6 +189,8 @@ class TileFiles:
         self.missing.pop(0)
         if index + 1 == file.last:
             self._complete(file)
+        if not self.missing and self._lock is not None:
+            self._lock.remove()
 
     def _create(self, file: _File) -> int:
         if self.folder is None:
@@ -250,6 +256,8 @@ class TileFiles:
 
     def close(self) -> None:
         """Close the files; those without a name are gone then."""
+        if self.__dict__.get("_lock") is not None:
+            self.__dict__["_lock"].release()
         handles = self.__dict__.get("_handles", {})
         while handles:
             os.close(handles.popitem()[1])
@@ -289,11 +297,11 @@ def _compare(path: Path, expected: dict[str, Any]) -> None:
         manifest = json.loads(path.read_text())
         found, version = manifest["of"], manifest["version"]
     except (ValueError, KeyError, TypeError):
-        raise TileFileError(
+        raise OtherTilesError(
             errno.EINVAL, "not a manifest of tiles; use another folder, or delete this one", os.fspath(path)
         ) from None
     if version != _VERSION:
-        raise TileFileError(
+        raise OtherTilesError(
             errno.EINVAL, f"written by another version of Mercer (format {version}); delete the folder", os.fspath(path)
         )
     gaps = [
@@ -302,7 +310,7 @@ def _compare(path: Path, expected: dict[str, Any]) -> None:
         if found.get(name) != value
     ]
     if gaps:
-        raise TileFileError(
+        raise OtherTilesError(
             errno.EINVAL,
             f"the folder has the tiles of something else: {'; '.join(gaps)}. Use another folder, or delete this one",
             os.fspath(path.parent),
@@ -315,7 +323,7 @@ def _short(value: Any) -> str:
 
 def _require_no_tiles(folder: Path) -> None:
     for path in folder.glob("tiles-*"):
-        raise TileFileError(
+        raise OtherTilesError(
             errno.EINVAL, "there are tiles but no manifest.json to say of what; delete them", os.fspath(path)
         )
 
@@ -323,11 +331,25 @@ def _require_no_tiles(folder: Path) -> None:
 def _write_whole(path: Path, text: str) -> None:
     """All of a file or nothing."""
     part = path.with_suffix(f".{os.getpid()}.part")
-    with part.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    try:
+        with part.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def discard_tiles(folder: Path) -> None:
+    """Remove tiles and what belongs to them, the manifest last; nothing else that may be in the folder."""
+    with contextlib.suppress(OSError):
+        for pattern in ("tiles-*.bin", "tiles-*.part", "manifest.*.part", "manifest.json", "lock"):
+            for path in folder.glob(pattern):
+                path.unlink()
+        folder.rmdir()
 
 
 @contextlib.contextmanager

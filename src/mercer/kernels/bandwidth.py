@@ -8,7 +8,6 @@ does not matter and a weight is a repetition.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
+from mercer.engine.warn import warn_user
 from mercer.kernels.base import CompiledKernel, Kernel, positive
 from mercer.sources import Matrix, content_hash, distinct_rows, is_sparse
 
@@ -163,7 +163,7 @@ def warn_if_uninformative(
         return
     advice = _better_gamma(kernel, X)
     if advice is not None:
-        warnings.warn(f"The kernel matrix of {kernel!r} is {problem}. {advice}", KernelScaleWarning, stacklevel=4)
+        warn_user(f"The kernel matrix of {kernel!r} is {problem}. {advice}", KernelScaleWarning)
 
 
 def _better_gamma(kernel: Kernel, X: Matrix) -> str | None:

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from mercer import _core
 from mercer.engine.memory import aligned_empty, scratch
-from mercer.sources import Matrix, content_hash, core_rows, is_sparse
+from mercer.sources import Matrix, content_hash, core_rows, in_memory, is_sparse
 
 Geometry = Literal["distance", "product"]
 
@@ -237,7 +237,7 @@ class CompiledKernel(Kernel):
         if self.geometry == "distance":
             return
         with np.errstate(over="ignore"):
-            most = float(np.abs(self.diagonal(self.rows(X))).max(initial=0.0))
+            most = max(float(np.abs(self.diagonal(self.rows(part))).max(initial=0.0)) for part in in_memory(X))
         if not most <= float(np.finfo(X.dtype).max):
             raise ValueError(
                 f"values of {self!r} overflow {X.dtype}: k(x, x) is up to {most:.3g}. Scale the data, choose a smaller "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel, KernelRows, Panels
+from mercer.kernels.identity import stable_digest
 
 _DIAGONAL_BLOCK = 128
 
@@ -42,14 +41,8 @@ class Function(Kernel):
 
     @property
     def identity(self) -> str:
-        """Name, code and parameters: a function that was changed is another kernel."""
-        code = getattr(self.function, "__code__", None)
-        facts: list[Any] = [sorted(self.params.items())]
-        if code is not None:
-            closure = [cell.cell_contents for cell in self.function.__closure__ or ()]
-            facts += [code.co_code, code.co_names, code.co_consts, self.function.__defaults__, closure]
-        digest = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(facts)).encode()).hexdigest()
-        return f"{self._label()} {digest}"
+        """Name, and a digest of code, globals, what it closes over, and parameters: see `mercer.kernels.identity`."""
+        return f"{self._label()} {stable_digest([self.function, self.params])}"
 
     def block(self, rows: KernelRows, panels: Panels, out: NDArray[Any]) -> None:
         """Call the function and check what it returns."""

@@ -46,7 +46,7 @@ def plan_exact(
     n_jobs: int = 1,
     memberships: int = 0,
     passes: float = 1.0,
-    measure: Callable[[], Speeds] | None = None,
+    measure: Callable[[bool], Speeds] | None = None,
     reasons: tuple[str, ...] = (),
 ) -> Plan:
     """Plan an exact fit, or say why it cannot be done.
@@ -68,7 +68,8 @@ def plan_exact(
     passes : float
         How often the fit is expected to need the whole matrix.
     measure : callable, optional
-        Measures the speeds by which "auto" chooses; called only where the matrix does not fit in memory.
+        Measures the speeds by which "auto" chooses, those of the disk too if its argument is true; called only where
+        the matrix does not fit in memory.
     reasons : tuple of str
         Why the fit is exact.
 
@@ -94,7 +95,7 @@ def plan_exact(
     if not fitting:
         raise MemoryError(_advice(choices[0], n_samples, needs, limit, budget))
     held = sum(tile_sizes(n_samples, disk.held(dtype))) if "disk" in fitting else 0
-    speeds = measure() if measure is not None and fitting[0] in ("disk", "recompute") else None
+    speeds = measure("disk" in fitting) if measure is not None and fitting[0] in ("disk", "recompute") else None
     times = {} if speeds is None else _seconds(n_samples, n_clusters, n_jobs, passes, held, speeds)
     times = {choice: seconds for choice, seconds in times.items() if choice in fitting}
     choice = _quickest(times, disk, held) if storage == "auto" and times else fitting[0]

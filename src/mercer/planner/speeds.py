@@ -66,9 +66,12 @@ def _trial(kernel: Kernel, rows: KernelRows, pool: Threads) -> float:
 
 
 def measure_disk(folder: str | os.PathLike[str] | None) -> tuple[float, float]:
-    """Bytes read and written in a second where `folder` is (or will be); measured once for a disk."""
+    """Bytes read and written in a second where `folder` is (or will be), measured once for a disk; 0 if that fails."""
     place = existing(folder)
-    return _measure_device(os.stat(place).st_dev, place)
+    try:
+        return _measure_device(os.stat(place).st_dev, place)
+    except OSError:  # it is full, or not to be written to
+        return 0.0, 0.0
 
 
 @lru_cache
@@ -93,7 +96,7 @@ def _measure_device(device: int, place: str) -> tuple[float, float]:
 
 def existing(folder: str | os.PathLike[str] | None) -> str:
     """Return the nearest folder above that exists; that of temporary files for None."""
-    place = Path(temporary_folder() if folder is None else folder).absolute()
+    place = Path(temporary_folder() if folder is None else folder).expanduser().absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent
     return os.fspath(place)

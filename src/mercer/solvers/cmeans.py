@@ -43,6 +43,7 @@ class Partition(Generic[Centers]):
     objective: float
     converged: bool
     history: tuple[Iteration, ...]
+    stopped: bool = False  # from outside
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,17 @@ def hard_c_means(
         Called with the run after each iteration that is not the last.
     """
     run = start if isinstance(start, Unfinished) else _begin(space, start)
-    converged = False
+    converged = stopped = False
     for number in range(len(run.history) + 1, max_iter + 1):
         run, converged = _iterate(space, run, tol)
-        if on_iteration(number, run.history[-1]) or converged:
+        stopped = bool(on_iteration(number, run.history[-1]))
+        if stopped or converged:
             break
         keep(run)
     labels, centers, objective = run.labels, run.centers, run.objective
     if space.keeps_best and objective > run.best_objective + 1e-9 * abs(run.best_objective):  # an indefinite kernel
         centers, labels, objective = space.centers(run.best), run.best, run.best_objective
-    return Partition(labels, centers, objective, converged, run.history)
+    return Partition(labels, centers, objective, converged, run.history, stopped)
 
 
 def _begin(space: Space[Centers], labels: Labels) -> Unfinished[Centers]:

@@ -27,9 +27,15 @@ from mercer.solvers.objective import partition_objective, total_weights
 from mercer.solvers.rules import Rule
 from mercer.solvers.soft import SoftStep
 from mercer.solvers.space import Assignment, Labels
-from mercer.sources import Matrix, core_rows, is_sparse
+from mercer.sources import Matrix, Source, core_rows, is_sparse
 
 _BLOCK_VALUES = 1 << 20
+_ALL = slice(None)
+
+
+def pass_blocks(n: int, p: int) -> list[slice]:
+    """Blocks of points that a pass works on, for `p` coordinates."""
+    return blocks(n, max(1024, _BLOCK_VALUES // max(1, p)))
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class EmbeddedSpace:
         past: Past | None = None,
     ) -> None:
         self.Y = Y
-        self.rows = core_rows(Y)
+        self._all = None if isinstance(Y, Source) else core_rows(Y)
         self.n, self.p = Y.shape
         self.weight = weight
         self.n_clusters = n_clusters
@@ -103,8 +109,8 @@ class EmbeddedSpace:
         self.keeps_best = metric == 0
         self.weights = None if (weight == 1).all() else weight.astype(Y.dtype)
         self.norms = np.empty(self.n, dtype=Y.dtype)
-        self.blocks = blocks(self.n, max(1024, _BLOCK_VALUES // max(1, self.p)))
-        pool.map(lambda p: _core.norms(self.rows.slice(p.start, p.stop), 2, self.norms[p]), self.blocks)
+        self.blocks = pass_blocks(self.n, self.p)
+        pool.map(lambda p: _core.norms(self._points(p), 2, self.norms[p]), self.blocks)
         self.residual = residual
         self.constant = float(weight @ self.norms.astype(np.float64))
         if residual is not None:
@@ -116,10 +122,17 @@ class EmbeddedSpace:
             self.held = past.centers.totals > 0
         self.resolution = 32 * float(np.finfo(Y.dtype).eps) * float(self.norms.max(initial=0.0))
 
+    def _points(self, part: slice) -> _core.Rows:
+        """Coordinates of some points, as the core sees them."""
+        return core_rows(self.Y[part]) if self._all is None else self._all.slice(part.start, part.stop)
+
     def distances_to(self, indices: NDArray[np.intp]) -> NDArray[np.floating]:
         """Squared distances to some of the points, residuals left out, shape (len(indices), n)."""
-        products = self.Y[indices] @ self.Y.T
-        products = products.toarray() if is_sparse(products) else products
+        chosen = self.Y[indices]
+        parts = self.pool.map(
+            lambda part: _dense(chosen @ self.Y[part].T), self.blocks if self._all is None else [_ALL]
+        )
+        products = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         distances = self.norms - 2.0 * products.astype(np.float64) + self.norms[indices, None]
         clipped: NDArray[np.floating] = np.maximum(distances, 0.0)
         return clipped
@@ -164,7 +177,7 @@ class EmbeddedSpace:
 
         def run(part: slice) -> ExplicitCenters:
             change = ExplicitCenters(np.zeros((self.n_clusters, self.p)), np.zeros(self.n_clusters))
-            rows, gaps = self.rows.slice(part.start, part.stop), trail.gaps[part]
+            rows, gaps = self._points(part), trail.gaps[part]
             weight = None if self.weights is None else self.weights[part]
             sums, totals, buffer = change.sums, change.totals, self._scratch()
             found = (rows, means, offset, self.metric, weight, self.norms[part], new[part], None, sums, totals, buffer)
@@ -182,7 +195,7 @@ class EmbeddedSpace:
         offset = self._offset(means, centers.totals)
 
         def run(part: slice) -> None:
-            rows, norms, buffer = self.rows.slice(part.start, part.stop), self.norms[part], self._scratch()
+            rows, norms, buffer = self._points(part), self.norms[part], self._scratch()
             out = labels[part], distances[part]
             _core.assign(rows, means, offset, self.metric, None, norms, *out, None, None, buffer)
 
@@ -266,14 +279,14 @@ class EmbeddedSpace:
         U = before[1].memberships if before is not None else np.empty((k, self.n), dtype).T if keep else None
         if before is not None and U is None:
             old = (*self._soft_centers(before[0]), nu)
-        size, tasks = self._soft_scratch, len(self._soft_parts)
+        size, tasks = self._soft_scratch, len(self.blocks)
         labels = np.empty(self.n, dtype=np.int32) if final else None
         own = np.empty(self.n, dtype=dtype) if final else None
         sums, totals, costs = np.zeros((tasks, k, self.p)), np.zeros((tasks, k)), np.zeros((tasks, k))
         peaks = np.zeros((tasks, k), dtype)
 
         def run(task: int) -> tuple[float, float]:
-            part, rows, norms, weight = self._soft_parts[task]
+            part, rows, norms, weight = self._soft_part(task)
             kept, out = None if U is None else U.T[:, part], (sums[task], totals[task], scratch(size, dtype))
             points = rows, norms, means, half, nu, rule.m, weight
             named = None if labels is None else labels[part]
@@ -292,15 +305,19 @@ class EmbeddedSpace:
         return _core.soft_scratch(self.n_clusters, self.p, self.Y.dtype.itemsize)
 
     @cached_property
-    def _soft_parts(self) -> list[tuple[slice, _core.Rows, NDArray[Any], NDArray[Any] | None]]:
-        """What each task of a soft step looks at: where it is, its points, their norms with residual, their weights."""
-        norms = self.norms if self.residual is None else (self.norms + self.residual).astype(self.Y.dtype)
+    def _soft_norms(self) -> NDArray[Any]:
+        return self.norms if self.residual is None else (self.norms + self.residual).astype(self.Y.dtype)
 
-        def of(part: slice) -> tuple[slice, _core.Rows, NDArray[Any], NDArray[Any] | None]:
-            weight = None if self.weights is None else self.weights[part]
-            return part, self.rows.slice(part.start, part.stop), norms[part], weight
+    @cached_property
+    def _soft_rows(self) -> list[_core.Rows]:
+        """Points of each task of a soft step, where they are in memory."""
+        return [] if self._all is None else [self._points(part) for part in self.blocks]
 
-        return [of(part) for part in self.blocks]
+    def _soft_part(self, task: int) -> tuple[slice, _core.Rows, NDArray[Any], NDArray[Any] | None]:
+        """What a task of a soft step looks at: where it is, its points, their norms with residual, their weights."""
+        part = self.blocks[task]
+        rows = self._soft_rows[task] if self._soft_rows else self._points(part)
+        return part, rows, self._soft_norms[part], None if self.weights is None else self.weights[part]
 
     def soft_centers(self, step: SoftStep[ExplicitCenters], rule: Rule) -> ExplicitCenters:
         """Return the centres of the step."""
@@ -323,6 +340,10 @@ class EmbeddedSpace:
         """Objective of the partition in the embedding, residuals included."""
         squared = np.einsum("ij,ij->i", centers.sums, centers.sums)
         return partition_objective(self.constant, squared, centers.totals)
+
+
+def _dense(products: Any) -> NDArray[Any]:
+    return np.asarray(products.toarray() if is_sparse(products) else products)
 
 
 def _where_filled(distances: NDArray[np.float64], centers: ExplicitCenters) -> NDArray[np.float64]:

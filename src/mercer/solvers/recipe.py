@@ -77,7 +77,7 @@ def plant(
         embedding.learn(few, kernel, pool)
         leading = embedding.embed(few.X, pool)
     else:
-        leading = np.ascontiguousarray(leading[rows, : 2 * n_clusters])
+        leading = np.ascontiguousarray(leading[rows][:, : 2 * n_clusters])
     space, order = EmbeddedSpace(leading, total, n_clusters, _SERIAL), np.arange(len(rows))
 
     def start(run: int) -> Partition[ExplicitCenters]:  # 3.

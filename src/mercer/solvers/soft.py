@@ -95,6 +95,7 @@ class SoftPartition(Generic[Centers]):
     last: SoftStep[Centers]
     converged: bool
     history: tuple[SoftIteration, ...]
+    stopped: bool = False  # from outside
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class EndedSoft(Generic[Centers]):
     centers: Centers
     converged: bool
     history: tuple[SoftIteration, ...]
+    stopped: bool
 
 
 def soft_c_means(
@@ -144,7 +146,7 @@ def soft_c_means(
     save : callable
         Called with the run after each iteration that is not the last.
     """
-    history, converged = list[SoftIteration](), False
+    history, converged, stopped = list[SoftIteration](), False, False
     before: tuple[Centers, SoftStep[Centers]] | None = None
     if isinstance(start, UnfinishedSoft):
         history, step = list(start.history), space.soft_step(start.centers, rule, None, keep=keep)
@@ -160,11 +162,12 @@ def soft_c_means(
         before = centers, step
         centers = _next(space, rule, step)
         history.append(SoftIteration(step.objective, step.change, time.perf_counter() - started))
-        if on_iteration(number, history[-1]) or converged:
+        stopped = bool(on_iteration(number, history[-1]))
+        if stopped or converged:
             break
         save(UnfinishedSoft(before[0], tuple(history)))
     last = space.soft_step(centers, rule, before, keep=keep, final=True)
-    return SoftPartition(rule, centers, last, converged, tuple(history))
+    return SoftPartition(rule, centers, last, converged, tuple(history), stopped)
 
 
 def _next(space: SoftSpace[Centers], rule: Rule, step: SoftStep[Centers]) -> Centers:
@@ -194,7 +197,9 @@ def best_soft_partition(
 
     def save(current: UnfinishedSoft[Centers] | None, number: int) -> None:
         if checkpoint.due:
-            ended = None if best is None else EndedSoft(best.rule, best.centers, best.converged, best.history)
+            ended = (
+                None if best is None else EndedSoft(best.rule, best.centers, best.converged, best.history, best.stopped)
+            )
             checkpoint.save({"run": number, "best": ended, "current": current})
 
     def run(rule: Rule, start: Callable[[], Centers], number: int) -> SoftPartition[Centers]:
@@ -222,6 +227,10 @@ def best_soft_partition(
     return run(Rule(m, theta * widths), lambda: from_there, len(first))
 
 
+def _ended(run: SoftPartition[Centers]) -> EndedSoft[Centers]:
+    return EndedSoft(run.rule, run.centers, run.converged, run.history, run.stopped)
+
+
 def _again(space: SoftSpace[Centers], ended: EndedSoft[Centers], keep: bool) -> SoftPartition[Centers]:
     last = space.soft_step(ended.centers, ended.rule, None, keep=keep, final=True)
-    return SoftPartition(ended.rule, ended.centers, last, ended.converged, ended.history)
+    return SoftPartition(ended.rule, ended.centers, last, ended.converged, ended.history, ended.stopped)

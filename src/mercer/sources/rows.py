@@ -12,12 +12,13 @@ from sklearn.utils import assert_all_finite
 
 from mercer import _core
 from mercer.engine.threads import Threads, blocks
+from mercer.sources.source import Source, SourceError
 
 _BLOCK_VALUES = 1 << 20
 _SERIAL = Threads(1)
 
 Matrix = Any
-"""A 2-D float32 or float64 array, or a CSR matrix of those."""
+"""A 2-D float32 or float64 array, a CSR matrix of those, or a source of rows."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,38 @@ def content_hash(X: Matrix, pool: Threads | None = None) -> NDArray[np.uint64]:
     Whatever is drawn by the order of these numbers does not depend on the order of the rows, and repeating a row
     repeats its number: that is how seeding gives the same result for shuffled or repeated data.
     """
-    out, view = np.empty(X.shape[0], dtype=np.uint64), core_rows(X)
+    out = np.empty(X.shape[0], dtype=np.uint64)
     parts = blocks(X.shape[0], max(1, _BLOCK_VALUES // max(1, X.shape[1])))
-    (pool or _SERIAL).map(lambda part: _core.row_hash(view.slice(part.start, part.stop), out[part]), parts)
+    pool = pool or _SERIAL
+    if isinstance(X, Source):
+        pool.map(lambda part: _core.row_hash(core_rows(_finite(X, part)), out[part]), parts, "first look at the rows")
+        return out
+    view = core_rows(X)
+    pool.map(lambda part: _core.row_hash(view.slice(part.start, part.stop), out[part]), parts)
     return out
 
 
+def _finite(source: Source, part: slice) -> NDArray[Any]:
+    """Rows of a source, of which this is the first look: NaN and infinity are refused with their place."""
+    rows = source[part]
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        name = column if source.names is None else repr(source.names[column])
+        what = "NaN (a missing value)" if np.isnan(rows[row, column]) else "infinity"
+        raise SourceError(
+            f"{source.name} has {what} in row {part.start + row:,}, column {name}: leave such rows out with "
+            "scan(..., missing='drop'), or mend them"
+        )
+    return rows
+
+
 def require_finite(X: Matrix, n_jobs: int | None, estimator_name: str) -> None:
-    """Refuse NaN and infinity, in scikit-learn's words; many values are looked at by several threads."""
+    """Refuse NaN and infinity, in scikit-learn's words; many values are looked at by several threads.
+
+    Rows of a source are looked at when they are hashed.
+    """
+    if isinstance(X, Source):
+        return
     values = X.data if is_sparse(X) else X
     if values.size < 2 * _BLOCK_VALUES:
         assert_all_finite(X, estimator_name=estimator_name, input_name="X")
