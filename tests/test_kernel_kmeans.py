@@ -509,3 +509,13 @@ def test_iris_is_quick():
     X = load_iris().data
     model = KernelKMeans(3, random_state=0).fit(X)
     assert metrics.normalized_mutual_info(load_iris().target, model.labels_) > 0.7
+
+
+def test_warnings_point_at_the_users_line(tmp_path):
+    X, _ = groups(n=600)
+    with pytest.warns(ConvergenceWarning) as caught:
+        KernelKMeans(7, init="random", n_init=1, max_iter=1, tol=0, random_state=0).fit(X)
+    assert caught[0].filename == __file__
+    with pytest.warns(KernelScaleWarning) as caught:
+        KernelKMeans(3, gamma=1e6, random_state=0, checkpoint=tmp_path / "state").fit(X)
+    assert caught[0].filename == __file__

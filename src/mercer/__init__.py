@@ -1,6 +1,8 @@
 """Kernel clustering at scale: kernel k-means and its kin, on an array or on data larger than memory."""
 
-from mercer import datasets, kernels, metrics
+from typing import TYPE_CHECKING, Any
+
+from mercer import kernels
 from mercer._version import show_versions
 from mercer.estimators import CodebookClassifier, KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans
 from mercer.features import (
@@ -12,6 +14,10 @@ from mercer.features import (
     TaylorFeatures,
 )
 from mercer.gram import Disk
+from mercer.sources import scan
+
+if TYPE_CHECKING:
+    from mercer import datasets, metrics
 
 __version__ = "0.1.0"
 
@@ -30,5 +36,15 @@ __all__ = [
     "datasets",
     "kernels",
     "metrics",
+    "scan",
     "show_versions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load parts that a fit does not need when they are asked for: importing Mercer is quick."""
+    if name in ("datasets", "metrics"):
+        import importlib
+
+        return importlib.import_module(f"mercer.{name}")
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from mercer.estimators import checks
 from mercer.estimators.embedded import METHODS, fit_embedded, metric_code, named_map, prepared_map
 from mercer.estimators.exact import fit_exact, passes, speeds
 from mercer.estimators.identity import fit_identity
+from mercer.estimators.lazy import checked_source, is_lazy, reading_bytes, rows_in_memory
 from mercer.estimators.listening import CallbackSupport, fit_progress, with_callbacks
 from mercer.estimators.settings import Data, Fitted, Reporter, Settings
 from mercer.features import FeatureMap
@@ -30,7 +32,17 @@ from mercer.kernels import Precomputed, make_kernel
 from mercer.planner import STORAGES, Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
 from mercer.solvers.space import Labels
-from mercer.sources import Matrix, canonical, check_weights, content_hash, is_sparse, require_finite
+from mercer.sources import (
+    Matrix,
+    Source,
+    canonical,
+    check_weights,
+    content_hash,
+    in_memory,
+    is_sparse,
+    open_source,
+    require_finite,
+)
 
 _METHODS = ("auto", "exact", *METHODS)
 _INITS = ("k-means++", "random", "points")
@@ -99,6 +111,8 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         return self
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Matrix:
+        if is_lazy(X):
+            return checked_source(self, open_source(X), self.memory_limit, reset=reset)
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
         data = validate_data(self, X, reset=reset, ensure_all_finite=False, **kinds)
         require_finite(data, self.n_jobs, type(self).__name__)
@@ -137,8 +151,11 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         seed = self._seed(checkpoint)
         feature_map, reasons = self._feature_map(X, seed, checkpoint.known("method in use"), in_batches)
         metric = metric_code(self.metric, feature_map)
-        data = self._data(X, weight, pool, feature_map)
         settings = self._settings(seed, pool.progress, checkpoint)
+        if feature_map is None and isinstance(X, Source):
+            X, left = rows_in_memory(X, settings.memory_limit)
+            settings = replace(settings, memory_limit=left)
+        data = self._data(X, weight, pool, feature_map)
         if feature_map is None:
             plan = self._exact_plan(data, settings, pool, reasons)
         else:
@@ -265,6 +282,7 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
             memory_limit=parse_bytes(self.memory_limit),
             n_jobs=pool.n_jobs,
             memberships=self._membership_bytes(X, exact=False),
+            reading=reading_bytes(X, precomputed=self._is_precomputed),
             reasons=reasons,
         )
 
@@ -358,7 +376,7 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         """
         data = self._new(X)
         with Threads(self.n_jobs) as pool:
-            return self._model.nearest(data, pool)[0]
+            return np.concatenate([self._model.nearest(rows, pool)[0] for rows in in_memory(data)])
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
         """Distances in feature space (not squared) from each row of `X` to the centres, shape (n, n_clusters).
@@ -369,8 +387,8 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         data = self._new(X)
         self._need_distances()
         with Threads(self.n_jobs) as pool:
-            distances = np.sqrt(self._model.distances(data, pool))
-        return distances.astype(data.dtype, copy=False)
+            distances = np.sqrt(np.concatenate([self._model.distances(rows, pool) for rows in in_memory(data)]))
+        return np.asarray(distances, dtype=data.dtype)
 
     def fit_transform(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -384,7 +402,7 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         self._need_distances()
         weight = check_weights(sample_weight, data.shape[0])
         with Threads(self.n_jobs) as pool:
-            return -float(weight @ self._model.nearest(data, pool)[1])
+            return -float(weight @ np.concatenate([self._model.nearest(rows, pool)[1] for rows in in_memory(data)]))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are centres: a fit that was refused leaves none."""

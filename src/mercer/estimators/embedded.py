@@ -20,15 +20,16 @@ from mercer.features import (
     RandomFourier,
     TaylorFeatures,
 )
-from mercer.planner import Plan
+from mercer.planner import Plan, temporary_folder
 from mercer.solvers import EmbeddedSpace
 from mercer.solvers.cmeans import Partition
+from mercer.solvers.coordinates import coordinates
 from mercer.solvers.embedded import EmbeddedModel, grow
 from mercer.solvers.embedded_space import ExplicitCenters, Past
 from mercer.solvers.recipe import plant
 from mercer.solvers.restarts import Start, best_partition, medoids, starts
 from mercer.solvers.space import Labels
-from mercer.sources import Matrix
+from mercer.sources import Matrix, open_source
 
 METHODS = ("nystroem", "fourier", "taylor", "sketch", "apnc")
 _METRICS = {"l2": 0, "l1": 1}
@@ -67,18 +68,22 @@ def metric_code(metric: str, feature_map: FeatureMap | None) -> int:
     return _METRICS[metric]
 
 
-def learned_space(data: Data, n_clusters: int, feature_map: FeatureMap, metric: int, pool: Threads) -> EmbeddedSpace:
+def learned_space(
+    data: Data, n_clusters: int, feature_map: FeatureMap, metric: int, plan: Plan, pool: Threads
+) -> EmbeddedSpace:
     """Learn the map and embed all rows."""
     feature_map.learn(data, data.kernel, pool)
-    Y = feature_map.embed_training(data.X, pool)
-    return EmbeddedSpace(Y, data.weight, n_clusters, pool, feature_map.leave(data.X, Y, pool), metric)
+    where = plan.storage.partition(", ")[2] or "memory"
+    X = data.X if where == "memory" else open_source(data.X)
+    Y, residual = coordinates(X, feature_map, where, pool, temporary_folder())
+    return EmbeddedSpace(Y, data.weight, n_clusters, pool, residual, metric)
 
 
 def fit_embedded(
     data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
 ) -> Fitted:
     """Learn the map, embed all rows, cluster the coordinates."""
-    space = learned_space(data, settings.n_clusters, feature_map, metric, pool)
+    space = learned_space(data, settings.n_clusters, feature_map, metric, plan, pool)
     partition = best_partition(
         space,
         first_labels(data, space, settings, feature_map),

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from mercer.engine.threads import Threads, blocks
 from mercer.gram import Moves
@@ -248,6 +247,8 @@ def likeliest_scale(distances: NDArray[np.float64], of: NDArray[np.intp], weight
     target[np.arange(m), of[known]] += m / (m + classes)
     share = weight[known] / weight[known].sum()
     wanted = float(share @ (target * gaps).sum(axis=1))
+
+    from scipy.optimize import brentq  # a twentieth of a second, which importing Mercer should not take
 
     def slope(logarithm: float) -> float:
         """Of the log likelihood: what the gaps are expected to be, less what they are."""

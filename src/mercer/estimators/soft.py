@@ -113,7 +113,7 @@ class SoftClusterer(KernelClusterer):
     def _fit_embedded(
         self, data: Data, settings: Settings, plan: Plan, feature_map: FeatureMap, metric: int, pool: Threads
     ) -> Fitted:
-        space = learned_space(data, settings.n_clusters, feature_map, metric, pool)
+        space = learned_space(data, settings.n_clusters, feature_map, metric, plan, pool)
         partition = self._run(space, _embedded_starts(data, space, settings, feature_map), settings)
         return self._fitted(
             space,

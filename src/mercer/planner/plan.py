@@ -18,7 +18,8 @@ class Plan:
     method : str
         For example "exact".
     storage : str
-        Where the kernel matrix is: "memory", "disk", "recompute" or "precomputed"; "embedding" if there is none.
+        Where the kernel matrix is: "memory", "disk", "recompute" or "precomputed"; without one, where the
+        coordinates are: "embedding" (in memory), "embedding, disk" or "embedding, recompute".
     n_samples, n_features, n_clusters : int
     kernel_bytes : int
         What the kernel matrix (or the coordinates) takes.
@@ -50,6 +51,12 @@ class Plan:
     speeds: Speeds | None = None
 
     @property
+    def _what(self) -> str:
+        if self.storage.startswith("embedding"):
+            return self.storage.replace("embedding", "coordinates")
+        return f"kernel matrix {self.storage}"
+
+    @property
     def total_bytes(self) -> int:
         """Bytes beyond the input, kernel matrix and work together."""
         return self.kernel_bytes + self.work_bytes
@@ -57,8 +64,7 @@ class Plan:
     def __str__(self) -> str:
         head = (
             f"{self.method} on {self.n_samples:,} x {self.n_features:,}, {self.n_clusters} clusters: "
-            f"{'coordinates' if self.storage == 'embedding' else 'kernel matrix ' + self.storage} "
-            f"({format_bytes(self.kernel_bytes)}), work {format_bytes(self.work_bytes)}"
+            f"{self._what} ({format_bytes(self.kernel_bytes)}), work {format_bytes(self.work_bytes)}"
         )
         if self.disk_bytes:
             head += f", disk {format_bytes(self.disk_bytes)}"

@@ -259,9 +259,9 @@ def _require_columns(path: str, there: list[str], wanted: list[str], before: lis
 
 
 def _count(piece: Any, filter: Any) -> int:
-    return int(
-        piece.metadata.num_rows if filter is None and piece.metadata is not None else piece.count_rows(filter=filter)
-    )
+    if filter is None:
+        return int(piece.row_groups[0].num_rows)
+    return int(piece.scanner(columns=[], filter=filter).count_rows())
 
 
 def _files(paths: Sequence[str | os.PathLike[str]], ending: str) -> list[str]:

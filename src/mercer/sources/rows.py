@@ -109,15 +109,17 @@ def content_hash(X: Matrix, pool: Threads | None = None) -> NDArray[np.uint64]:
     parts = blocks(X.shape[0], max(1, _BLOCK_VALUES // max(1, X.shape[1])))
     pool = pool or _SERIAL
     if isinstance(X, Source):
-        pool.map(lambda part: _core.row_hash(core_rows(_finite(X, part)), out[part]), parts, "first look at the rows")
+        pool.map(
+            lambda part: _core.row_hash(core_rows(finite_block(X, part)), out[part]), parts, "first look at the rows"
+        )
         return out
     view = core_rows(X)
     pool.map(lambda part: _core.row_hash(view.slice(part.start, part.stop), out[part]), parts)
     return out
 
 
-def _finite(source: Source, part: slice) -> NDArray[Any]:
-    """Rows of a source, of which this is the first look: NaN and infinity are refused with their place."""
+def finite_block(source: Source, part: slice) -> NDArray[Any]:
+    """Rows of a source that are looked at for the first time: NaN and infinity are refused with their place."""
     rows = source[part]
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
