@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from interrupt import interrupt_after
 
 from mercer import Disk, KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, Nystroem
 from mercer.engine.checkpoint import Checkpoint, CheckpointError
-from mercer.engine.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -135,21 +135,6 @@ FITS = {
         3, gamma=0.3, method="exact", init="points", n_init=2, m=1.5, **more
     ),
 }
-
-
-def interrupt_after(monkeypatch, iterations):
-    """Ctrl-C after so many iterations, the last of which is not saved yet; all others are."""
-    left = iterations
-
-    def interrupted(*_):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise KeyboardInterrupt
-        return False
-
-    monkeypatch.setattr(Progress, "iteration", interrupted)
-    monkeypatch.setattr(Checkpoint, "due", property(lambda self: self.folder is not None))
 
 
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")

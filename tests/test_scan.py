@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupt import interrupt_after
 from memory import peak_bytes
 
 import mercer
 from mercer import KernelFuzzyCMeans, KernelKMeans, KernelPossibilisticCMeans, scan
-from mercer.engine.checkpoint import Checkpoint
-from mercer.engine.progress import Progress
 from mercer.engine.threads import Threads
 from mercer.estimators import base, lazy
 from mercer.features import Nystroem
@@ -253,18 +252,8 @@ def test_a_checkpoint_goes_on_from_a_source(tmp_path, streamed, monkeypatch):
     X = rows()
     source = scan(npy(X, tmp_path / "X.npy"))
     more = {"init": "random", "n_init": 2, "tol": 0, "checkpoint": tmp_path / "state"}
-    left = 3
-
-    def interrupted(*_):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise KeyboardInterrupt
-        return False
-
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "iteration", interrupted)
-        patch.setattr(Checkpoint, "due", property(lambda self: self.folder is not None))
+        interrupt_after(patch, 3)
         with pytest.raises(KeyboardInterrupt):
             labels(source, "nystroem", **more)
     model = labels(X, "nystroem", **more)  # the same rows, from an array

@@ -25,10 +25,10 @@ from mercer.estimators.exact import fit_exact, passes, speeds
 from mercer.estimators.identity import fit_identity
 from mercer.estimators.lazy import checked_source, is_lazy, reading_bytes, rows_in_memory
 from mercer.estimators.listening import CallbackSupport, fit_progress, with_callbacks
-from mercer.estimators.settings import Data, Fitted, Reporter, Settings
+from mercer.estimators.settings import Data, Fitted, Reporter, Settings, kernel_of
 from mercer.features import FeatureMap
 from mercer.gram import Disk, discard_tiles
-from mercer.kernels import Precomputed, make_kernel
+from mercer.kernels import Precomputed
 from mercer.planner import STORAGES, Plan, plan_embedded, plan_exact, prefers_exact
 from mercer.solvers import Iteration
 from mercer.solvers.space import Labels
@@ -217,17 +217,7 @@ class KernelClusterer(CallbackSupport, ClassNamePrefixFeaturesOutMixin, Transfor
         if self._is_precomputed:
             return Data(X, weight, Precomputed().keys(X), Precomputed())
         keys = content_hash(X, pool)
-        kernel = make_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            sample_weight=weight,
-            keys=keys,
-        )
-        return Data(X, weight, keys, kernel)
+        return Data(X, weight, keys, kernel_of(self, X, weight, keys))
 
     def _settings(self, seed: int, progress: Progress, checkpoint: Checkpoint) -> Settings:
         disk, own_tiles = self.storage if isinstance(self.storage, Disk) else Disk(), None

@@ -38,10 +38,10 @@ from mercer.estimators.representatives import (
     points_alone,
     softmax,
 )
-from mercer.estimators.settings import Data
+from mercer.estimators.settings import Data, kernel_of
 from mercer.features import IndefiniteKernelWarning
 from mercer.gram import Disk, Moves
-from mercer.kernels import Kernel, KernelScaleWarning, Precomputed, make_kernel, warn_if_uninformative
+from mercer.kernels import Kernel, KernelScaleWarning, Precomputed, warn_if_uninformative
 from mercer.solvers.implicit import ImplicitModel
 from mercer.sources import (
     Matrix,
@@ -259,16 +259,7 @@ class CodebookClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Rows with their hashes and the kernel of all classes."""
         with Threads(self.n_jobs) as pool:
             keys = content_hash(X, pool)
-        kernel = make_kernel(
-            self.kernel,
-            X,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            sample_weight=weight,
-            keys=keys,
-        )
+        kernel = kernel_of(self, X, weight, keys)
         return Data(X, weight, keys, kernel)
 
     def _code_books(

@@ -14,7 +14,7 @@ from mercer.engine.checkpoint import Checkpoint
 from mercer.engine.threads import Threads
 from mercer.features import FeatureMap
 from mercer.gram import Disk
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, make_kernel
 from mercer.planner import Plan
 from mercer.solvers.space import Labels
 from mercer.sources import Matrix, Sample
@@ -31,6 +31,20 @@ class Data(Sample):
     """
 
     kernel: Kernel
+
+
+def kernel_of(estimator: Any, X: Matrix, weight: NDArray[np.float64], keys: NDArray[np.uint64]) -> Kernel:
+    """Kernel object that an estimator's parameters name, for its rows."""
+    return make_kernel(
+        estimator.kernel,
+        X,
+        gamma=estimator.gamma,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+        sample_weight=weight,
+        keys=keys,
+    )
 
 
 @dataclass(frozen=True)
