@@ -44,23 +44,24 @@ def start(folder: Path) -> subprocess.Popen:
     return process
 
 
-def chain(folder: Path, rng: random.Random, kills: dict[str, int], wanted: str, seconds: float) -> np.ndarray:
+def chain(folder: Path, rng: random.Random, kills: dict[str, int], seconds: float) -> np.ndarray:
     """Kill and go on until the fit has ended; how often in which phase is counted in `kills`."""
+    state, tiles = folder / "checkpoint" / "state.mercer", folder / "checkpoint" / "kernel-tiles"
     while True:
+        in_tiles = kills["tiles"] < KILLS and not state.exists() and not any(tiles.glob("*.bin"))
         process = start(folder)
-        deadline = time.perf_counter() + rng.uniform(0.0, 0.25 if wanted == "tiles" else 1.2 * seconds)
-        while process.poll() is None and time.perf_counter() < deadline:
-            time.sleep(0.001)
-        saved = (folder / "checkpoint" / "state.mercer").exists()
+        while in_tiles and process.poll() is None and not any(tiles.glob("*.part")):
+            time.sleep(0.0005)  # until tiles are being written
+        time.sleep(rng.uniform(0.0, 0.1 if in_tiles else 1.2 * seconds))
+        saved = state.exists()
         process.kill()
         if process.wait() == 0:
             return np.load(folder / "labels.npy")
         if process.returncode > 0:
             raise SystemExit("a fit that was resumed failed: see above")
-        tiles = folder / "checkpoint" / "tiles"
         if saved:
             kills["iterations"] += 1
-        elif tiles.exists() and any(tiles.glob("*.part")):
+        elif any(tiles.glob("*.part")):
             kills["tiles"] += 1
 
 
@@ -70,9 +71,8 @@ def kill_all() -> bool:
     seconds = time.perf_counter() - started
     kills, rng, chains, same = {"tiles": 0, "iterations": 0}, random.Random(0), 0, True
     while min(kills.values()) < KILLS:
-        wanted = min(kills, key=lambda phase: kills[phase])
         with tempfile.TemporaryDirectory() as folder:
-            found = chain(Path(folder), rng, kills, wanted, seconds)
+            found = chain(Path(folder), rng, kills, seconds)
             same &= np.array_equal(found, whole) and not (Path(folder) / "checkpoint").exists()
         chains += 1
     print(f"killed {kills['tiles']} times while tiles were written and {kills['iterations']} times in iterations")
