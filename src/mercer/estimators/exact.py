@@ -46,8 +46,8 @@ def passes(settings: Settings, n: int) -> float:
 
 def speeds(data: Data, settings: Settings, pool: Threads, with_disk: bool) -> Speeds:
     """Measure what an exact fit depends on."""
-    read, write = measure_disk(settings.disk.folder) if with_disk else (0.0, 0.0)
-    return Speeds(measure_kernel(data.kernel, data.X, pool), read, write)
+    value = measure_kernel(data.kernel, data.X, pool)  # first: the system is busy for a while with what was written
+    return Speeds(value, *(measure_disk(settings.disk.folder) if with_disk else (0.0, 0.0)))
 
 
 def fit_exact(data: Data, settings: Settings, plan: Plan, pool: Threads) -> Fitted:

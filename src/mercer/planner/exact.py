@@ -16,7 +16,7 @@ from mercer.planner.speeds import Speeds, existing, lies_in_memory
 
 STORAGES = ("auto", "memory", "disk", "recompute")
 _SHARE = 0.8  # of the memory that is free, when no limit is given
-_SUM_SECONDS = 1e-9  # of one thread, to add a kernel value to the sums of both its points
+_SUM_SECONDS = 8e-10  # of one thread, to add a kernel value to the sums of both its points
 _WORTH_WRITING = 1.5  # times quicker that "auto" wants a disk to be: it fills up, and its speed varies
 _OTHER_SECONDS = 0.3  # the search for a start on a sample, and what else does not depend on the storage
 
