@@ -175,7 +175,7 @@ class ParquetSource(GroupedSource):
         number, piece = self._pieces[group]
         self.stamps[number].check()
         try:
-            table = piece.to_table(columns=self.names, filter=self.filter, use_threads=False)
+            table = piece.to_table(columns=self.names, filter=self.filter)
         except (pa.ArrowInvalid, OSError) as error:
             raise SourceError(f"{self.files[number]} cannot be read: {error}") from error
         return rows_of_table(table, self.dtype)
