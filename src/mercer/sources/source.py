@@ -6,11 +6,10 @@ several threads at once. What it is made of must not change while it is read, an
 
 from __future__ import annotations
 
-import copy
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -169,9 +168,6 @@ class GroupedSource(Source):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._groups, self._lock = OrderedDict(), threading.Lock()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return copy.copy(self)
 
 
 class _Group:
